@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes of the lazy graph: a closed variant of operations, each with its inferred type.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "../base/dtype.h"
+#include "../base/labels.h"
+#include "../base/layout.h"
+#include "../map/program.h"
+#include "../plan/path.h"
+#include "../plan/step.h"
+#include "../tensor/tensor.h"
+
+namespace einkern::graph {
+
+struct Node;
+using NodePtr = std::shared_ptr<const Node>;
+
+/// An axis that waits for one of that name (or at that negative position) in what it meets.
+struct OpenAxis {
+  std::string label;          // empty: by position
+  std::int64_t position = 0;  // negative, counted from the right
+  friend bool operator==(const OpenAxis&, const OpenAxis&) = default;
+};
+
+/// What is known of a node before it runs.
+struct Type {
+  DType dtype = DType::f32;
+  bool weak = false;  // made only of scalars and `index`: takes the dtype of what it meets
+  Dims shape;         // negative: a dyn size (see extent.h)
+  Labels labels;
+  std::vector<OpenAxis> open;
+  bool named = false;  // aligns by name
+};
+
+// Operations. Inputs are in Node::inputs.
+struct Leaf {
+  Tensor tensor;
+};
+struct Input {
+  std::int64_t id;  // unique in the process
+};
+struct Constant {
+  map::Scalar value;
+};
+struct Index {};  // its one open axis is in the type
+/// Where the axes of one operand of an elementwise node go: `axes[d]` is the result's axis for the
+/// operand's axis d; `open[o]` is the result's axis that closes the operand's open axis o, or ~j when it
+/// stays open as the result's open axis j.
+struct Alignment {
+  std::vector<std::int32_t> axes, open;
+};
+struct Elementwise {
+  map::Op op;
+  std::vector<Alignment> alignment;  // one per input
+};
+struct Einsum {
+  std::vector<std::vector<std::int32_t>> inputs;  // labels per axis of each operand
+  std::vector<std::int32_t> output;
+  std::vector<std::string> names;
+  PathChoice path;
+};
+struct Reduce {
+  plan::ReduceOp op;
+  std::vector<std::size_t> axes;  // increasing
+  bool keep;
+};
+struct Softmax {
+  plan::SoftmaxKind kind;
+  std::vector<std::size_t> axes;  // increasing
+  Alignment sink;                 // of input 1, when there is one, to the axes that remain
+};
+struct Permute {
+  std::vector<std::size_t> order;
+};
+struct Slice {
+  std::size_t axis;
+  std::optional<std::int64_t> start, stop;
+  std::int64_t step;
+};
+struct Split {
+  std::size_t axis;
+  std::vector<std::string> labels;
+  std::vector<std::int64_t> sizes;
+};
+struct Merge {
+  std::size_t first, count;
+  std::string label;
+};
+struct Expand {
+  std::size_t at;
+  std::string label;
+  std::int64_t size;
+};
+struct Relabel {
+  std::vector<std::string> labels;
+  bool by_name;
+};
+struct Concat {
+  std::size_t axis;
+};
+
+using Operation = std::variant<Leaf, Input, Constant, Index, Elementwise, Einsum, Reduce, Softmax,
+                               Permute, Slice, Split, Merge, Expand, Relabel, Concat>;
+
+/// One immutable node. Destroying the last handle of a deep graph does not recurse.
+struct Node {
+  Operation op;
+  std::vector<NodePtr> inputs;
+  Type type;
+
+  Node(Operation o, std::vector<NodePtr> in, Type t)
+      : op(std::move(o)), inputs(std::move(in)), type(std::move(t)) {}
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node();
+};
+
+}  // namespace einkern::graph

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The closed list of things a plan can do. A step names its operands and loops; it holds no memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "../base/dtype.h"
+#include "../base/layout.h"
+#include "../map/program.h"
+
+namespace einkern::plan {
+
+using ValueId = std::int32_t;  // index into Plan::values
+
+/// A strided view of a value: `layout.offset` counts elements from the value's first one.
+struct Operand {
+  ValueId value = -1;
+  DType dtype = DType::f32;
+  Layout layout;
+};
+
+/// One loop of a contraction: a size and the stride it has in each of the three tensors (0 where the
+/// tensor does not have the label).
+struct Loop {
+  std::int64_t size = 1;
+  std::int64_t a = 0, b = 0, c = 0;
+  friend bool operator==(const Loop&, const Loop&) = default;
+};
+using Loops = std::vector<Loop>;
+
+/// Which kernel a contraction runs on; chosen by the cost model, shown by `explain`.
+enum class Regime : std::uint8_t { matmul, small_batched, matvec, dot, outer };
+std::string_view name_of(Regime regime) noexcept;
+
+/// c[batch, m, n] = sum_k a[batch, m, k] b[batch, n, k]. In every group the last loop is the innermost;
+/// neighbouring loops whose strides nest in all tensors are fused; no loop has size 1. The unit-stride
+/// loop of c, when there is one, is the last of `n` (a and b have been swapped to make it so) or of
+/// `batch`. Source: index groups of TBLIS (Matthews, "High-performance tensor contraction without
+/// transposition", 2018).
+struct Contract {
+  Regime regime = Regime::matmul;
+  Operand a, b, c;
+  Loops batch, m, n, k;
+};
+
+enum class ReduceOp : std::uint8_t { sum, prod, max, min };
+std::string_view name_of(ReduceOp op) noexcept;
+
+/// out[kept] = op over reduced of in[kept, reduced]. Loops use strides a (in) and c (out).
+struct Reduce {
+  ReduceOp op = ReduceOp::sum;
+  Operand in, out;
+  Loops kept, reduced;
+};
+
+/// out[i] = program(inputs..., scalars..., i). Every input's layout has out's shape (stride 0 where it
+/// broadcasts). `Op::scalar` reads the plan's scalar table.
+struct Map {
+  map::Program program;
+  std::vector<Operand> inputs;
+  Operand out;
+};
+
+enum class SoftmaxKind : std::uint8_t { softmax, log_softmax, logsumexp };
+
+/// Over the last `axes` axes of `in`: softmax, its logarithm, or log(sum(exp)). `out` has the shape of
+/// `in`; for logsumexp, without those axes. `sink` (if value >= 0) is one extra logit per row, its
+/// layout that of `in` without those axes. A row that is -inf everywhere gives 0, -inf, -inf.
+struct Softmax {
+  SoftmaxKind kind = SoftmaxKind::softmax;
+  std::size_t axes = 1;
+  Operand in, out, sink;
+};
+
+/// out = in, converted to out's dtype; same shapes, any strides (0 in `in` broadcasts).
+struct Copy {
+  Operand in, out;
+};
+
+/// Every element of out = value.
+struct Fill {
+  Operand out;
+  double value = 0;
+};
+
+/// The selecting contraction: as Contract over `weights`, `values`; a product whose `visible` element is
+/// false is skipped, so that hidden keys contribute nothing even where `values` holds NaN or infinity.
+/// `visible` is addressed by the loops' stride `v`, parallel to batch, m and k.
+struct SelectContract {
+  Contract contract;  // a: weights, b: values (never swapped), regime as for the plain contraction
+  Operand visible;    // boolean
+  std::vector<std::int64_t> visible_batch, visible_m, visible_k;  // strides, one per loop
+};
+
+using Step = std::variant<Contract, SelectContract, Reduce, Map, Softmax, Copy, Fill>;
+std::string_view name_of(const Step& step) noexcept;
+
+}  // namespace einkern::plan

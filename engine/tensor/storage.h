@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: aligned blocks from a bounded process-wide pool, or somebody else's memory kept alive.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace einkern {
+
+/// A block of memory. Blocks of 2 MiB and more are 2 MiB-aligned, advised for huge pages, and go back
+/// to the pool when released; smaller ones are 64-byte aligned.
+class Storage {
+ public:
+  /// `bytes` of uninitialised memory; MemoryLimitError when the system has none.
+  static std::shared_ptr<Storage> allocate(std::size_t bytes);
+  /// Memory owned by somebody else; `keep_alive` is released with the storage.
+  static std::shared_ptr<Storage> borrow(void* data, std::size_t bytes,
+                                         std::shared_ptr<const void> keep_alive);
+
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  ~Storage();
+
+  void* data() const noexcept { return data_; }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  Storage() = default;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::size_t capacity_ = 0;  // 0: borrowed
+  std::shared_ptr<const void> keep_alive_;
+};
+
+/// Gives every unused block of the pool back to the system. The pool holds at most an eighth of the
+/// machine's memory (a container's limit honoured), or EINKERN_POOL_MB mebibytes.
+void trim() noexcept;
+/// Bytes of unused blocks that the pool holds now.
+std::size_t pool_bytes() noexcept;
+
+}  // namespace einkern
