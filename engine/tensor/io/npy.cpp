@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// NumPy's .npy format: the header decides whether the bytes are used as they lie or converted.
+#include "npy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "../create.h"
+#include "../storage.h"
+#include "file.h"
+#include "npy_header.h"
+
+namespace einkern {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "npy.cpp takes '<' for this machine");
+
+std::string source_name(const char* function, const std::filesystem::path& path) {
+  return fmt::format("{}: '{}'", function, path.string());
+}
+
+Layout layout_of(const io::NpyHeader& header) {
+  Layout layout = contiguous(header.shape);
+  if (header.fortran_order) {
+    std::int64_t stride = 1;
+    for (std::size_t axis = 0; axis < layout.rank(); ++axis) {
+      layout.strides[axis] = stride;
+      stride *= layout.shape[axis];
+    }
+  }
+  return layout;
+}
+
+std::uint16_t swapped(std::uint16_t bits) { return __builtin_bswap16(bits); }
+std::uint32_t swapped(std::uint32_t bits) { return __builtin_bswap32(bits); }
+std::uint64_t swapped(std::uint64_t bits) { return __builtin_bswap64(bits); }
+
+template <class Bits>
+void swap_items(std::byte* data, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; i += sizeof(Bits)) {
+    Bits bits = 0;
+    std::memcpy(&bits, data + i, sizeof(Bits));
+    bits = swapped(bits);
+    std::memcpy(data + i, &bits, sizeof(Bits));
+  }
+}
+
+void swap_items(std::byte* data, std::size_t bytes, std::size_t item_bytes) {
+  if (item_bytes == 2) swap_items<std::uint16_t>(data, bytes);
+  if (item_bytes == 4) swap_items<std::uint32_t>(data, bytes);
+  if (item_bytes == 8) swap_items<std::uint64_t>(data, bytes);
+}
+
+/// The exact value of an IEEE 754 binary16 number; the payload of a NaN is kept.
+float half_to_float(std::uint16_t half) {
+  const std::uint32_t sign = (half & 0x8000u) << 16;
+  const std::uint32_t exponent = half >> 10 & 31, fraction = half & 0x3ffu;
+  if (exponent == 0) {
+    const float magnitude = std::ldexp(static_cast<float>(fraction), -24);
+    return sign ? -magnitude : magnitude;
+  }
+  const std::uint32_t biased = exponent == 31 ? 255 : exponent + 112;
+  return std::bit_cast<float>(sign | biased << 23 | fraction << 13);
+}
+
+/// Can a tensor read the data where they lie?
+bool usable(const io::NpyHeader& header, const std::byte* data) {
+  if (header.is_half() || (header.big_endian && header.item_bytes > 1)) return false;
+  if (reinterpret_cast<std::uintptr_t>(data) % header.item_bytes != 0) return false;
+  // A bool of C++ is 0 or 1; NumPy takes every other byte for true.
+  return header.dtype != DType::boolean ||
+         std::all_of(data, data + header.data_bytes, [](auto b) { return b <= std::byte{1}; });
+}
+
+/// The data in this machine's byte order, f16 widened to f32, bool as 0 or 1.
+Tensor converted(const io::NpyHeader& header, const std::byte* data) {
+  const std::size_t count = header.data_bytes / header.item_bytes;
+  const auto storage = Storage::allocate(count * size_of(header.dtype));
+  auto* to = static_cast<std::byte*>(storage->data());
+  if (header.is_half()) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint16_t half = 0;
+      std::memcpy(&half, data + 2 * i, 2);
+      if (header.big_endian) half = swapped(half);
+      const float value = half_to_float(half);
+      std::memcpy(to + 4 * i, &value, 4);
+    }
+  } else {
+    std::memcpy(to, data, header.data_bytes);
+    if (header.big_endian) swap_items(to, header.data_bytes, header.item_bytes);
+    if (header.dtype == DType::boolean) {
+      std::transform(to, to + count, to, [](std::byte b) { return std::byte{b != std::byte{0}}; });
+    }
+  }
+  return Tensor(storage, to, header.dtype, layout_of(header));
+}
+
+Tensor to_tensor(const io::FileBytes& file, const std::string& source) {
+  const io::NpyHeader header = io::parse_npy_header(file.view(), source);
+  if (header.data_bytes == 0) return empty(header.shape, header.dtype);
+  std::byte* data = static_cast<std::byte*>(file.storage->data()) + header.data_offset;
+  if (!usable(header, data)) return converted(header, data);
+  return Tensor(file.storage, data, header.dtype, layout_of(header), file.read_only);
+}
+
+std::span<const std::byte> as_bytes(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+/// The elements of a contiguous tensor as they lie.
+std::span<const std::byte> data_of(const Tensor& tensor) {
+  return {static_cast<const std::byte*>(tensor.bytes()),
+          static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype())};
+}
+
+}  // namespace
+
+Tensor load_npy(const std::filesystem::path& path, const LoadOptions& options) {
+  const std::string source = source_name("load_npy", path);
+  return to_tensor(options.mmap ? io::map_file(path, source) : io::read_file(path, source), source);
+}
+
+void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
+  const Tensor packed = tensor.is_contiguous() ? tensor : tensor.copy();
+  const std::string header = io::format_npy_header(tensor.dtype(), tensor.shape());
+  io::replace_file(path, {as_bytes(header), data_of(packed)}, source_name("save_npy", path));
+}
+
+Tensor parse_npy(std::span<const std::byte> bytes) {
+  io::parse_npy_header(bytes, "parse_npy");  // before memory is allocated
+  io::FileBytes file{Storage::allocate(bytes.size())};
+  std::memcpy(file.storage->data(), bytes.data(), bytes.size());
+  return to_tensor(file, "parse_npy");
+}
+
+std::vector<std::byte> format_npy(const Tensor& tensor) {
+  const Tensor packed = tensor.is_contiguous() ? tensor : tensor.copy();
+  const std::string header = io::format_npy_header(tensor.dtype(), tensor.shape());
+  std::vector<std::byte> bytes;
+  bytes.reserve(header.size() + data_of(packed).size());
+  for (const auto piece : {as_bytes(header), data_of(packed)}) {
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+  }
+  return bytes;
+}
+
+}  // namespace einkern
