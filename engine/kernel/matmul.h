@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products over packed panels, and the products that need no packing.
+#pragma once
+
+#include <cstdint>
+
+namespace einkern::kernel {
+
+/// A fused group of labels flattened as (outer, unit, inner): positions `inner` apart are
+/// neighbours in memory as long as their index along `unit` is below `size`. `size` 1: no such
+/// label.
+struct UnitRun {
+  std::int64_t size = 1;
+  std::int64_t inner = 1;
+};
+
+/// How the positions of a block (rows of the left matrix, columns of the right one) are cut into
+/// panels. Padded panels are all `width` wide; others have balanced widths of at most `width`, so
+/// that no product is wasted on an edge.
+struct Panels {
+  std::int64_t positions = 0;
+  std::int64_t width = 1;
+  bool padded = false;
+
+  constexpr std::int64_t count() const noexcept { return (positions + width - 1) / width; }
+  /// First position of panel `p`; start(count()) is `positions`.
+  constexpr std::int64_t start(std::int64_t p) const noexcept {
+    if (p == count()) return positions;
+    return padded ? p * width : p * positions / count();
+  }
+  /// Panel that holds `position`.
+  constexpr std::int64_t panel_of(std::int64_t position) const noexcept {
+    return padded ? position / width : ((position + 1) * count() - 1) / positions;
+  }
+  /// Elements that `steps` of all panels take.
+  constexpr std::int64_t packed_size(std::int64_t steps) const noexcept {
+    return (padded ? count() * width : positions) * steps;
+  }
+};
+
+/// Element offsets of a block of labels, and where its unit stride lies.
+struct Offsets {
+  const std::int64_t* at = nullptr;
+  std::int64_t count = 0;
+  UnitRun unit;  // of the operand that is read
+};
+
+/// A block of an operand to be packed: panel `p` becomes [step][width of p], panel after panel.
+template <class T>
+struct PackBlock {
+  const T* source = nullptr;
+  Offsets lanes;  // rows or columns: positions within panels
+  Offsets steps;  // contracted labels
+  Panels panels;
+  T* packed = nullptr;
+};
+
+/// What becomes of a tile of products.
+enum class Update : std::uint8_t { store, add, stream };
+
+/// c[rows[i] + columns[j]] = (or +=) sum_p a[p, i] b[p, j] over packed blocks.
+template <class T>
+struct MultiplyBlock {
+  const T* a = nullptr;  // packed with balanced panels of at most the target's mr rows
+  const T* b = nullptr;  // packed with padded panels of the target's nr columns
+  T* c = nullptr;
+  const std::int64_t* rows = nullptr;
+  const std::int64_t* columns = nullptr;
+  std::int64_t row_count = 0, column_count = 0, steps = 0;
+  Update update =
+      Update::store;  // stream: as store, around the caches where whole lines are written
+};
+
+/// The kernels of one element type.
+template <class T>
+struct MatmulFunctions {
+  void (*pack)(const PackBlock<T>& block) noexcept = nullptr;
+  void (*multiply)(const MultiplyBlock<T>& block) noexcept = nullptr;
+};
+
+struct MatmulKernels {
+  MatmulFunctions<float> f32;
+  MatmulFunctions<double> f64;
+
+  template <class T>
+  const MatmulFunctions<T>& of() const noexcept {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return f32;
+    } else {
+      return f64;
+    }
+  }
+};
+
+/// Sets every pointer to the kernels of the target that Highway dispatches to now.
+void fill_matmul(MatmulKernels& kernels);
+
+}  // namespace einkern::kernel
