@@ -25,7 +25,8 @@ struct Term {
   bool has_ellipsis() const noexcept;
 };
 
-/// A parsed einsum equation. Made by `parse_equation`; prints itself in canonical form with `str()`.
+/// A parsed einsum equation. Made by `parse_equation`; prints itself in canonical form with
+/// `str()`.
 struct Equation {
   std::string text;  // as the user wrote it; spans count its code points
   std::vector<Term> inputs;
@@ -33,10 +34,10 @@ struct Equation {
   std::string str() const;
 };
 
-/// Parses an einsum equation (the language of NumPy, PyTorch and opt_einsum; extensions: labels from
-/// U+00A1 up, `[batch head q]` terms of multi-character labels).
-/// Errors: SyntaxError with carets; the text is bounded to 1 MiB and 65,535 labels and operands.
-/// `function` begins the messages.
+/// Parses an einsum equation (the language of NumPy, PyTorch and opt_einsum; extensions: labels
+/// from U+00A1 up, `[batch head q]` terms of multi-character labels). Errors: SyntaxError with
+/// carets; the text is bounded to 1 MiB and 65,535 labels and operands. `function` begins the
+/// messages.
 Equation parse_equation(std::string_view text, const char* function = "einsum");
 
 /// Parses a single term such as `"bhqd"` or `"[batch head] q"`: what `named` and `t["hk"]` take.

@@ -16,14 +16,14 @@ namespace einkern {
 using LabelId = std::int32_t;  // index into Spec::sizes
 
 /// A contraction with every question of notation answered: ellipses are labels, the output is
-/// explicit, every label has one size. `inputs[p][i]` is the label of axis i of operand p; an axis of
-/// size 1 may stand for a label of any size (it broadcasts), which `shapes` tells.
+/// explicit, every label has one size. `inputs[p][i]` is the label of axis i of operand p; an axis
+/// of size 1 may stand for a label of any size (it broadcasts), which `shapes` tells.
 struct Spec {
   std::vector<std::vector<LabelId>> inputs;
   std::vector<LabelId> output;
-  std::vector<std::int64_t> sizes;   // by label
-  std::vector<std::string> names;    // by label; empty for ellipsis axes and unnamed integer labels
-  std::vector<Shape> shapes;         // of the operands, as bound
+  std::vector<std::int64_t> sizes;  // by label
+  std::vector<std::string> names;   // by label; empty for ellipsis axes and unnamed integer labels
+  std::vector<Shape> shapes;        // of the operands, as bound
 
   /// Sizes of the output axes.
   Shape output_shape() const;
@@ -38,14 +38,17 @@ struct Spec {
 struct ResolvedEquation {
   std::vector<std::vector<LabelId>> inputs;
   std::vector<LabelId> output;
-  std::vector<std::string> names;  // by label
+  std::vector<std::string> names;        // by label; empty for ellipsis axes
   std::vector<std::vector<Span>> spans;  // where each axis of each operand stands in the text
   std::string text;
+  // Labels 0..ellipsis_rank-1 are the axes of the ellipsis, outermost first.
+  std::size_t ellipsis_rank = 0;
+  bool integer_labels = false;  // names are the caller's integers, kept for messages only
 };
 
-/// Expands ellipses for operands of these ranks and makes the output explicit: ellipsis axes first, then
-/// labels that occur once over all terms, in code-point order. Errors: ShapeError (number of operands,
-/// more or fewer labels than axes), SyntaxError (an output label no input has).
+/// Expands ellipses for operands of these ranks and makes the output explicit: ellipsis axes first,
+/// then labels that occur once over all terms, in code-point order. Errors: ShapeError (number of
+/// operands, more or fewer labels than axes).
 ResolvedEquation resolve(const Equation& equation, const std::vector<std::size_t>& ranks,
                          const char* function = "einsum");
 
