@@ -21,7 +21,8 @@ Tensor arange(std::int64_t n, DType dtype = i64);
 /// start, start+step, ... before stop (ceil((stop-start)/step) elements).
 Tensor arange(double start, double stop, double step, DType dtype);
 /// Uniform in [0, 1), a function of (seed, flat index) only: the same for any thread count.
-/// Counter-based (Philox 4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+/// Counter-based (Philox 4x32-10: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+/// 2011).
 Tensor random(const Shape& shape, std::uint64_t seed, DType dtype = f32);
 /// A tensor holding a copy of `values` in C order; ShapeError when the count does not fit.
 template <Element T>

@@ -29,8 +29,8 @@ class Axis {
   Axis(std::string_view label) : label_(label) {}
   Axis(const std::string& label) : label_(label) {}
   template <std::integral T>
-    requires(!std::same_as<T, char> && !std::same_as<T, bool>)
-  Axis(T number) : number_(static_cast<std::int64_t>(number)) {}
+  requires(!std::same_as<T, char> && !std::same_as<T, bool>) Axis(T number)
+      : number_(static_cast<std::int64_t>(number)) {}
 
   bool is_label() const noexcept { return label_.has_value(); }
   const std::string& label() const { return *label_; }
@@ -80,8 +80,8 @@ class Tensor {
   void* mutable_bytes(const char* function) const;
   const std::shared_ptr<const Storage>& storage() const noexcept { return storage_; }
 
-  /// The element (or, with fewer indices than axes, the sub-view) at these indices. Negative indices
-  /// count from the end; out of range is a ShapeError.
+  /// The element (or, with fewer indices than axes, the sub-view) at these indices. Negative
+  /// indices count from the end; out of range is a ShapeError.
   template <std::integral... I>
   Tensor operator()(I... indices) const {
     return at({static_cast<std::int64_t>(indices)...});
@@ -96,27 +96,28 @@ class Tensor {
   // Views: no element is copied. Labels travel with their axes.
   /// Axes in the given order (all of them).
   Tensor permute(std::initializer_list<Axis> order) const;
-  /// Elements start, start+step, ... before stop of one axis; negative bounds count from the end, both
-  /// are clipped as Python clips them; `step` may be negative, never 0.
+  /// Elements start, start+step, ... before stop of one axis; negative bounds count from the end,
+  /// both are clipped as Python clips them; `step` may be negative, never 0.
   Tensor slice(const Axis& axis, std::optional<std::int64_t> start,
                std::optional<std::int64_t> stop = {}, std::int64_t step = 1) const;
   /// Both axes replaced by their diagonal, which comes last; sizes must agree.
   Tensor diagonal(const Axis& first, const Axis& second) const;
-  /// Broadcast as NumPy does: new axes in front, size 1 stretched (stride 0). The view is read-only.
+  /// Broadcast as NumPy does: new axes in front, size 1 stretched (stride 0). The view is
+  /// read-only.
   Tensor broadcast(const Shape& shape) const;
   /// One axis as several: sizes multiply to the axis; one may be -1. `labels` name the new axes.
   Tensor split(const Axis& axis, const std::vector<std::string>& labels, const Shape& sizes) const;
   /// The same elements under other labels, as an einsum term: `"bhqd"`, `"[batch head] q"`.
   /// Defined in graph; `t[0]` does not compile.
   template <class Text>
-    requires(std::convertible_to<const Text&, std::string_view> && !std::integral<Text>)
-  Expr operator[](const Text& term) const;
+  requires(std::convertible_to<const Text&, std::string_view> && !std::integral<Text>) Expr
+  operator[](const Text& term) const;
   /// The same view with other labels ({} for none).
   Tensor with_labels(Labels labels) const;
 
   // Copies.
-  /// A contiguous tensor of another dtype. Float to integer truncates toward zero and is a ValueError
-  /// for values out of range; anything non-zero (NaN too) is true.
+  /// A contiguous tensor of another dtype. Float to integer truncates toward zero and is a
+  /// ValueError for values out of range; anything non-zero (NaN too) is true.
   Tensor astype(DType dtype) const;
   /// A new contiguous tensor with the same elements and labels.
   Tensor copy() const;
@@ -139,8 +140,12 @@ class Tensor {
   Labels labels_;
 };
 
-/// |a - b| <= atol + rtol * |b| everywhere, shapes and NaN positions equal. Never throws for values.
+/// |a - b| <= atol + rtol * |b| everywhere, shapes and NaN positions equal. Never throws for
+/// values.
 bool allclose(const Tensor& a, const Tensor& b, double rtol = 1e-5, double atol = 1e-8);
+
+/// Do the address ranges of the two views meet? No means that they share no element.
+bool may_share_memory(const Tensor& a, const Tensor& b) noexcept;
 
 /// Prints as NumPy prints: brackets, aligned columns, `...` beyond 1000 elements, precision 8.
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);

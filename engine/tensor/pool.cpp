@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maps, keeps and unmaps large blocks of memory.
+#include "pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "../base/machine.h"
+
+namespace einkern {
+namespace {
+
+std::size_t bound_from_environment() {
+  if (const char* text = std::getenv("EINKERN_POOL_MB")) {
+    std::size_t mebibytes = 0;
+    const char* end = text + std::strlen(text);
+    const auto [stop, error] = std::from_chars(text, end, mebibytes);
+    if (error == std::errc{} && stop == end && mebibytes <= SIZE_MAX >> 20) return mebibytes << 20;
+  }
+  return static_cast<std::size_t>(machine().memory_bytes) / 8;
+}
+
+}  // namespace
+
+std::size_t block_class(std::size_t bytes) noexcept {
+  const std::size_t step = std::max(kHugePage, std::bit_floor(bytes) / 8);
+  if (bytes > std::numeric_limits<std::size_t>::max() - step) return 0;
+  return (bytes + step - 1) / step * step;
+}
+
+void* map_block(std::size_t capacity) noexcept {
+  // mmap aligns to 4 KiB: ask for one huge page more and give both ends back.
+  if (capacity > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - kHugePage) {
+    return nullptr;
+  }
+  const std::size_t mapped = capacity + kHugePage;
+  void* address = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (address == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<std::byte*>(address);
+  const std::size_t front = -reinterpret_cast<std::uintptr_t>(begin) % kHugePage;
+  const std::size_t back = kHugePage - front;
+  std::byte* const data = begin + front;
+  if (front > 0) munmap(begin, front);
+  munmap(data + capacity, back);
+  madvise(data, capacity, MADV_HUGEPAGE);  // only advice: kernels without huge pages refuse it
+  return data;
+}
+
+void unmap_block(void* data, std::size_t capacity) noexcept { munmap(data, capacity); }
+
+void* Pool::take(std::size_t capacity) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto newest =
+      std::find_if(blocks_.rbegin(), blocks_.rend(),
+                   [capacity](const Block& block) { return block.capacity == capacity; });
+  if (newest == blocks_.rend()) return nullptr;
+  void* const data = newest->data;
+  blocks_.erase(std::next(newest).base());
+  bytes_ -= capacity;
+  return data;
+}
+
+void Pool::give(void* data, std::size_t capacity) noexcept {
+  // Unmapping a large block takes milliseconds, so it happens outside the lock.
+  std::vector<Block> evicted;
+  try {
+    const std::lock_guard lock(mutex_);
+    if (capacity <= bound_) {
+      auto keep_from = blocks_.begin();
+      std::size_t kept = bytes_;
+      while (kept > bound_ - capacity) kept -= (keep_from++)->capacity;
+      evicted.assign(blocks_.begin(), keep_from);
+      blocks_.reserve(blocks_.size() + 1);  // the last thing that can throw
+      blocks_.erase(blocks_.begin(), keep_from);
+      blocks_.push_back({data, capacity});
+      bytes_ = kept + capacity;
+      data = nullptr;
+    }
+  } catch (...) {
+    evicted.clear();  // no memory to keep books: the block itself goes back
+  }
+  if (data != nullptr) unmap_block(data, capacity);
+  unmap(evicted);
+}
+
+void Pool::clear() noexcept {
+  std::vector<Block> blocks;
+  {
+    const std::lock_guard lock(mutex_);
+    blocks.swap(blocks_);
+    bytes_ = 0;
+  }
+  unmap(blocks);
+}
+
+std::size_t Pool::bytes() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+void Pool::unmap(const std::vector<Block>& blocks) noexcept {
+  for (const auto& [data, capacity] : blocks) unmap_block(data, capacity);
+}
+
+Pool& process_pool() {
+  static Pool& pool = *new Pool(bound_from_environment());
+  return pool;
+}
+
+}  // namespace einkern

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Large blocks of memory kept for the next tensor instead of going back to the system.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+namespace einkern {
+
+/// Huge page size: blocks from here up are aligned to it and come from the pool.
+inline constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+/// The class of blocks that serves `bytes` (at least 2 MiB): a multiple of 2 MiB, at most an eighth
+/// larger than needed from 16 MiB up, so that nearly equal sizes share blocks. 0 when it would
+/// overflow.
+std::size_t block_class(std::size_t bytes) noexcept;
+
+/// New 2 MiB-aligned memory, advised for huge pages; null when the system has none.
+void* map_block(std::size_t capacity) noexcept;
+void unmap_block(void* data, std::size_t capacity) noexcept;
+
+/// Unused blocks, at most `bound` bytes of them; the oldest go first. Thread-safe.
+class Pool {
+ public:
+  explicit Pool(std::size_t bound) noexcept : bound_(bound) {}
+  ~Pool() { clear(); }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  /// The newest unused block of exactly this capacity, or null.
+  void* take(std::size_t capacity) noexcept;
+  /// Keeps the block, or gives it back to the system when it does not fit.
+  void give(void* data, std::size_t capacity) noexcept;
+  /// Gives everything back to the system.
+  void clear() noexcept;
+  std::size_t bytes() const noexcept;
+
+ private:
+  struct Block {
+    void* data;
+    std::size_t capacity;
+  };
+  static void unmap(const std::vector<Block>& blocks) noexcept;
+
+  const std::size_t bound_;
+  mutable std::mutex mutex_;
+  std::vector<Block> blocks_;  // oldest first
+  std::size_t bytes_ = 0;
+};
+
+/// The pool of the process. It is never destroyed: tensors may outlive every static object.
+Pool& process_pool();
+
+}  // namespace einkern

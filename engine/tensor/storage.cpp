@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Byte counts into aligned memory: small blocks from the heap, large ones from the pool.
+#include "storage.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "../base/error.h"
+#include "pool.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define EINKERN_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EINKERN_ADDRESS_SANITIZER 1
+#endif
+#endif
+#ifdef EINKERN_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
+
+namespace einkern {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+// Mapped memory is unknown to the address sanitizer: mark what lies past the end of a tensor, and
+// all of a block that waits in the pool, as out of bounds.
+void mark_usable([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes,
+                 [[maybe_unused]] std::size_t capacity) noexcept {
+#ifdef EINKERN_ADDRESS_SANITIZER
+  __asan_unpoison_memory_region(data, bytes);
+  __asan_poison_memory_region(static_cast<char*>(data) + bytes, capacity - bytes);
+#endif
+}
+
+void* take_block(std::size_t capacity) noexcept {
+  if (capacity == 0) return nullptr;
+  if (void* const data = process_pool().take(capacity)) return data;
+  if (void* const data = map_block(capacity)) return data;
+  trim();  // unused blocks of other sizes may be what is missing
+  return map_block(capacity);
+}
+
+}  // namespace
+
+std::shared_ptr<Storage> Storage::allocate(std::size_t bytes) {
+  std::shared_ptr<Storage> storage(new Storage);
+  storage->bytes_ = bytes;
+  if (bytes >= kHugePage) {
+    const std::size_t capacity = block_class(bytes);
+    storage->data_ = take_block(capacity);
+    if (storage->data_ != nullptr) {
+      storage->capacity_ = capacity;
+      mark_usable(storage->data_, bytes, capacity);
+    }
+  } else {
+    const std::size_t capacity = std::max<std::size_t>(bytes, 1);
+    storage->data_ = ::operator new(capacity, kAlignment, std::nothrow);
+    storage->capacity_ = storage->data_ != nullptr ? capacity : 0;
+  }
+  if (storage->data_ == nullptr) {
+    fail<MemoryLimitError>("allocate: the system has no " + std::to_string(bytes) + " bytes");
+  }
+  return storage;
+}
+
+std::shared_ptr<Storage> Storage::borrow(void* data, std::size_t bytes,
+                                         std::shared_ptr<const void> keep_alive) {
+  std::shared_ptr<Storage> storage(new Storage);
+  storage->data_ = data;
+  storage->bytes_ = bytes;
+  storage->keep_alive_ = std::move(keep_alive);
+  return storage;
+}
+
+Storage::~Storage() {
+  if (capacity_ == 0) return;
+  if (capacity_ < kHugePage) {
+    ::operator delete(data_, kAlignment);
+  } else {
+    mark_usable(data_, 0, capacity_);
+    process_pool().give(data_, capacity_);
+  }
+}
+
+void trim() noexcept { process_pool().clear(); }
+
+std::size_t pool_bytes() noexcept { return process_pool().bytes(); }
+
+}  // namespace einkern
