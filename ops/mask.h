@@ -58,11 +58,12 @@ class Mask {
 BoolExpr causal(const Axis& q, const Axis& k);
 /// The same by place: the last axis is k, the one before it q.
 BoolExpr causal();
-/// Visible where k <= q + offset.
+/// Visible where k <= q + offset, for any integer.
+BoolExpr causal_by(const Axis& q, const Axis& k, std::int64_t offset);
 template <std::integral T>
 requires(!std::same_as<T, char> && !std::same_as<T, bool>) BoolExpr
     causal(const Axis& q, const Axis& k, T offset) {
-  return index(k) <= index(q) + offset;
+  return causal_by(q, k, static_cast<std::int64_t>(offset));
 }
 /// Placed by an alignment, `Align::bottom_right` included, which takes the sizes from the scores
 /// that it is given to; therefore an argument of `mask` only.
