@@ -131,6 +131,16 @@ void write_all(int fd, std::span<const std::byte> bytes, const std::string& sour
   }
 }
 
+/// What a chain of symbolic links ends at, whether that exists or not.
+std::filesystem::path follow_links(std::filesystem::path path, const std::string& source) {
+  std::error_code ignored;
+  for (int links = 0; std::filesystem::is_symlink(path, ignored); ++links) {
+    if (links == 40) fail_errno(source, "write", ELOOP);  // the limit of Linux
+    path = path.parent_path() / std::filesystem::read_symlink(path, ignored);
+  }
+  return path;
+}
+
 /// A name in the same folder that no other file, thread or process uses; short, since the name of
 /// the target may already be as long as names can be.
 std::filesystem::path temporary_name(const std::filesystem::path& target) {
@@ -157,10 +167,7 @@ FileBytes read_file(const std::filesystem::path& path, const std::string& source
 void replace_file(const std::filesystem::path& path,
                   std::initializer_list<std::span<const std::byte>> pieces,
                   const std::string& source) {
-  std::error_code ignored;
-  const std::filesystem::path target = std::filesystem::is_symlink(path, ignored)
-                                           ? std::filesystem::weakly_canonical(path, ignored)
-                                           : path;
+  const std::filesystem::path target = follow_links(path, source);
   struct stat existing = {};
   const bool exists = ::stat(target.c_str(), &existing) == 0;
   if (exists && S_ISDIR(existing.st_mode)) fail_errno(source, "write", EISDIR);
