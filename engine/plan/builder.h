@@ -25,8 +25,8 @@ class Builder {
   void set_scalars(std::int32_t count) { plan_.scalars = count; }
   void append_path(const std::string& path);
 
-  /// Estimates every step, lists dead temporaries, and checks that each value is written before it is
-  /// read (std::logic_error). The builder is empty afterwards.
+  /// Estimates every step, lists dead temporaries, and checks that each value is written before it
+  /// is read (std::logic_error). The builder is empty afterwards.
   Plan finish();
 
  private:
@@ -37,8 +37,8 @@ class Builder {
 /// Cost model: what a step should take on one thread of `target`.
 Estimate estimate(const Step& step, const Target& target);
 
-/// The plan as text for people: a line per step with kind, M x N x K x batch, flops, bytes, predicted
-/// time and regime, then copies and workspace.
+/// The plan as text for people: a line per step with kind, M x N x K x batch, flops, bytes,
+/// predicted time and regime, then copies and workspace.
 std::string explain(const Plan& plan, const Target& target);
 /// The same as JSON.
 std::string explain_json(const Plan& plan, const Target& target);

@@ -11,8 +11,8 @@
 
 namespace einkern {
 
-/// A contraction order in opt_einsum's linear form: every step names positions in the current list of
-/// operands; they are removed and the result is appended.
+/// A contraction order in opt_einsum's linear form: every step names positions in the current list
+/// of operands; they are removed and the result is appended.
 using Path = std::vector<std::vector<std::int32_t>>;
 
 /// How to find an order. `automatic`: exact up to 12 operands, greedy beyond.
@@ -31,8 +31,8 @@ PathChoice parse_path(std::string_view text);
 
 /// Finds the order for a contraction. Optimal: dynamic programming over subsets by total flops (as
 /// opt_einsum's `dp`; Pfeifer et al., "Faster identification of optimal contraction sequences for
-/// tensor networks", 2014), ties broken by memory; greedy: smallest size(result) - size(inputs) first.
-/// A given path is checked: ValueError naming the step that is wrong.
+/// tensor networks", 2014), ties broken by memory; greedy: smallest size(result) - size(inputs)
+/// first. A given path is checked: ValueError naming the step that is wrong.
 Path find_path(const Spec& spec, const PathChoice& choice);
 
 /// `"0,1;0,1"`.

@@ -15,9 +15,9 @@ struct Value {
   enum class Role : std::uint8_t { input, temporary, output };
   Role role = Role::temporary;
   DType dtype = DType::f32;
-  Layout layout;           // of inputs and outputs: the strides they are bound with
+  Layout layout;               // of inputs and outputs: the strides they are bound with
   std::int32_t position = -1;  // among the inputs or outputs
-  std::string note;        // what explain calls it, such as "operand 0" or "ab"
+  std::string note;            // what explain calls it, such as "operand 0" or "ab"
 };
 
 /// What the planner expects of one step.
@@ -28,12 +28,12 @@ struct Estimate {
 struct Plan {
   std::vector<Value> values;
   std::vector<Step> steps;
-  std::vector<Estimate> estimates;            // one per step
-  std::vector<std::string> notes;             // one per step: the term it stands for, may be empty
-  std::vector<std::vector<ValueId>> dead;     // temporaries to free after each step
-  std::vector<ValueId> inputs, outputs;       // by position
-  std::int32_t scalars = 0;                   // length of the scalar table
-  std::string path;                           // contraction path in linear form, for explain
+  std::vector<Estimate> estimates;         // one per step
+  std::vector<std::string> notes;          // one per step: the term it stands for, may be empty
+  std::vector<std::vector<ValueId>> dead;  // temporaries to free after each step
+  std::vector<ValueId> inputs, outputs;    // by position
+  std::int32_t scalars = 0;                // length of the scalar table
+  std::string path;                        // contraction path in linear form, for explain
 
   /// Largest sum of live temporaries, in bytes.
   std::int64_t workspace_bytes() const;

@@ -23,8 +23,8 @@ struct Operand {
   Layout layout;
 };
 
-/// One loop of a contraction: a size and the stride it has in each of the three tensors (0 where the
-/// tensor does not have the label).
+/// One loop of a contraction: a size and the stride it has in each of the three tensors (0 where
+/// the tensor does not have the label).
 struct Loop {
   std::int64_t size = 1;
   std::int64_t a = 0, b = 0, c = 0;
@@ -36,11 +36,11 @@ using Loops = std::vector<Loop>;
 enum class Regime : std::uint8_t { matmul, small_batched, matvec, dot, outer };
 std::string_view name_of(Regime regime) noexcept;
 
-/// c[batch, m, n] = sum_k a[batch, m, k] b[batch, n, k]. In every group the last loop is the innermost;
-/// neighbouring loops whose strides nest in all tensors are fused; no loop has size 1. The unit-stride
-/// loop of c, when there is one, is the last of `n` (a and b have been swapped to make it so) or of
-/// `batch`. Source: index groups of TBLIS (Matthews, "High-performance tensor contraction without
-/// transposition", 2018).
+/// c[batch, m, n] = sum_k a[batch, m, k] b[batch, n, k]. In every group the last loop is the
+/// innermost; neighbouring loops whose strides nest in all tensors are fused; no loop has size 1.
+/// The unit-stride loop of c, when there is one, is the last of `n` (a and b have been swapped to
+/// make it so) or of `batch`. Source: index groups of TBLIS (Matthews, "High-performance tensor
+/// contraction without transposition", 2018).
 struct Contract {
   Regime regime = Regime::matmul;
   Operand a, b, c;
@@ -57,8 +57,8 @@ struct Reduce {
   Loops kept, reduced;
 };
 
-/// out[i] = program(inputs..., scalars..., i). Every input's layout has out's shape (stride 0 where it
-/// broadcasts). `Op::scalar` reads the plan's scalar table.
+/// out[i] = program(inputs..., scalars..., i). Every input's layout has out's shape (stride 0 where
+/// it broadcasts). `Op::scalar` reads the plan's scalar table.
 struct Map {
   map::Program program;
   std::vector<Operand> inputs;
@@ -67,9 +67,9 @@ struct Map {
 
 enum class SoftmaxKind : std::uint8_t { softmax, log_softmax, logsumexp };
 
-/// Over the last `axes` axes of `in`: softmax, its logarithm, or log(sum(exp)). `out` has the shape of
-/// `in`; for logsumexp, without those axes. `sink` (if value >= 0) is one extra logit per row, its
-/// layout that of `in` without those axes. A row that is -inf everywhere gives 0, -inf, -inf.
+/// Over the last `axes` axes of `in`: softmax, its logarithm, or log(sum(exp)). `out` has the shape
+/// of `in`; for logsumexp, without those axes. `sink` (if value >= 0) is one extra logit per row,
+/// its layout that of `in` without those axes. A row that is -inf everywhere gives 0, -inf, -inf.
 struct Softmax {
   SoftmaxKind kind = SoftmaxKind::softmax;
   std::size_t axes = 1;
@@ -87,9 +87,9 @@ struct Fill {
   double value = 0;
 };
 
-/// The selecting contraction: as Contract over `weights`, `values`; a product whose `visible` element is
-/// false is skipped, so that hidden keys contribute nothing even where `values` holds NaN or infinity.
-/// `visible` is addressed by the loops' stride `v`, parallel to batch, m and k.
+/// The selecting contraction: as Contract over `weights`, `values`; a product whose `visible`
+/// element is false is skipped, so that hidden keys contribute nothing even where `values` holds
+/// NaN or infinity. `visible` is addressed by the loops' stride `v`, parallel to batch, m and k.
 struct SelectContract {
   Contract contract;  // a: weights, b: values (never swapped), regime as for the plain contraction
   Operand visible;    // boolean

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step as flops, bytes and seconds on one thread of a target: a roofline and an overhead per
+// call.
+#include <algorithm>
+
+#include "builder.h"
+#include "loops.h"
+#include "operands.h"
+
+namespace einkern::plan {
+namespace {
+
+double width(const Operand& operand) { return static_cast<double>(size_of(operand.dtype)); }
+
+double elements(const Shape& shape) {
+  double count = 1;
+  for (const std::int64_t size : shape) count *= static_cast<double>(size);
+  return count;
+}
+
+/// Bytes under a view; what stride 0 repeats is there once.
+double bytes(const Operand& operand) {
+  double count = 1;
+  for (std::size_t axis = 0; axis < operand.layout.rank(); ++axis) {
+    if (operand.layout.strides[axis] == 0) continue;
+    count *= static_cast<double>(operand.layout.shape[axis]);
+  }
+  return count * width(operand);
+}
+
+/// Flops of an operation of a map program: about what its polynomial takes.
+double weight(map::Op op) {
+  switch (op) {
+    case map::Op::load:
+    case map::Op::scalar:
+    case map::Op::index:
+      return 0;
+    case map::Op::exp:
+    case map::Op::log:
+    case map::Op::tanh:
+    case map::Op::sigmoid:
+    case map::Op::erf:
+      return 20;
+    case map::Op::pow:
+      return 40;
+    case map::Op::div:
+    case map::Op::floordiv:
+    case map::Op::mod:
+    case map::Op::sqrt:
+    case map::Op::rsqrt:
+      return 4;
+    default:
+      return 1;
+  }
+}
+
+Estimate work(const Contract& s) {
+  const double products = extent(s.batch) * extent(s.m) * extent(s.n) * extent(s.k);
+  return {2 * products, bytes(s.a) + bytes(s.b), bytes(s.c), 0};
+}
+
+Estimate work(const SelectContract& s) {
+  Estimate result = work(s.contract);
+  result.bytes_read += bytes(s.visible);
+  return result;
+}
+
+Estimate work(const Reduce& s) {
+  return {extent(s.kept) * extent(s.reduced), bytes(s.in), bytes(s.out), 0};
+}
+
+Estimate work(const Map& s) {
+  Estimate result;
+  for (const map::Instruction& instruction : s.program.code) {
+    result.flops += weight(instruction.op);
+  }
+  result.flops *= elements(s.out.layout.shape);
+  for (const Operand& input : s.inputs) result.bytes_read += bytes(input);
+  result.bytes_written = bytes(s.out);
+  return result;
+}
+
+Estimate work(const Softmax& s) {
+  // The exponential, and one each for the maximum, the difference, the sum and the quotient.
+  const double flops = (weight(map::Op::exp) + 4) * elements(s.in.layout.shape);
+  const double sink = s.sink.value >= 0 ? bytes(s.sink) : 0;
+  return {flops, bytes(s.in) + sink, bytes(s.out), 0};
+}
+
+Estimate work(const Copy& s) { return {0, bytes(s.in), bytes(s.out), 0}; }
+
+Estimate work(const Fill& s) { return {0, 0, bytes(s.out), 0}; }
+
+}  // namespace
+
+Estimate estimate(const Step& step, const Target& target) {
+  Estimate result = std::visit([](const auto& s) { return work(s); }, step);
+  const DType dtype = written_by(step).dtype;
+  // Integers are checked for overflow, product by product: about an eighth of the doubles' rate.
+  const double peak = dtype == DType::f32   ? target.peak_f32
+                      : dtype == DType::f64 ? target.peak_f64
+                                            : target.peak_f64 / 8;
+  result.seconds =
+      std::max(result.flops / peak, result.bytes_read / target.read_bandwidth +
+                                        result.bytes_written / target.write_bandwidth) +
+      target.call_overhead;
+  return result;
+}
+
+}  // namespace einkern::plan

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as text for people and as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "builder.h"
+#include "loops.h"
+#include "operands.h"
+
+namespace einkern::plan {
+namespace {
+
+std::string kind_of(const Step& step) {
+  if (const auto* s = std::get_if<Contract>(&step)) return std::string(name_of(s->regime));
+  if (const auto* s = std::get_if<SelectContract>(&step)) {
+    return fmt::format("select_{}", name_of(s->contract.regime));
+  }
+  if (const auto* s = std::get_if<Reduce>(&step)) {
+    return fmt::format("reduce_{}", name_of(s->op));
+  }
+  if (const auto* s = std::get_if<Softmax>(&step)) {
+    constexpr std::string_view kNames[] = {"softmax", "log_softmax", "logsumexp"};
+    return std::string(kNames[static_cast<std::size_t>(s->kind)]);
+  }
+  return std::string(name_of(step));
+}
+
+const Contract* contract_of(const Step& step) {
+  if (const auto* s = std::get_if<SelectContract>(&step)) return &s->contract;
+  return std::get_if<Contract>(&step);
+}
+
+/// M x N x K x batch of a contraction, kept x reduced of a reduction, the shape of anything else.
+std::string size_of(const Step& step) {
+  if (const Contract* s = contract_of(step)) {
+    return fmt::format("{:.0f} x {:.0f} x {:.0f} x {:.0f}", extent(s->m), extent(s->n),
+                       extent(s->k), extent(s->batch));
+  }
+  if (const auto* s = std::get_if<Reduce>(&step)) {
+    return fmt::format("{:.0f} x {:.0f}", extent(s->kept), extent(s->reduced));
+  }
+  return to_string(written_by(step).layout.shape);
+}
+
+/// Three significant digits and a prefix: 2.1 M, 512, 34.4 n.
+std::string scaled(double value, std::string_view unit) {
+  constexpr std::array<std::string_view, 8> kPrefixes = {"n", "u", "m", "", "k", "M", "G", "T"};
+  std::size_t prefix = 3;
+  while (value >= 999.5 && prefix + 1 < kPrefixes.size()) value /= 1000, ++prefix;
+  while (value > 0 && value < 0.9995 && prefix > 0) value *= 1000, --prefix;
+  std::string text = fmt::format("{:.3g}", value);
+  if (!kPrefixes[prefix].empty() || !unit.empty()) {
+    text += fmt::format(" {}{}", kPrefixes[prefix], unit);
+  }
+  return text;
+}
+
+using Row = std::vector<std::string>;
+
+/// Columns two blanks apart: the first `texts` to the left, numbers to the right; no blanks at the
+/// end.
+std::string table(const std::vector<Row>& rows, std::size_t texts) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) line += "  ";
+      line += i < texts ? fmt::format("{:<{}}", row[i], widths[i])
+                        : fmt::format("{:>{}}", row[i], widths[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+struct Copies {
+  std::size_t count = 0;
+  double bytes = 0;
+};
+
+Copies copies_of(const Plan& plan) {
+  Copies copies;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    if (!std::holds_alternative<Copy>(plan.steps[i])) continue;
+    ++copies.count;
+    copies.bytes += plan.estimates[i].bytes_written;
+  }
+  return copies;
+}
+
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+std::string json_step(const Step& step, const Estimate& estimate, const std::string& note) {
+  std::string text =
+      fmt::format("{{\"kind\": {}, \"term\": {}, \"dtype\": {}", quoted(kind_of(step)),
+                  quoted(note), quoted(name_of(written_by(step).dtype)));
+  if (const Contract* s = contract_of(step)) {
+    text += fmt::format(", \"m\": {:.0f}, \"n\": {:.0f}, \"k\": {:.0f}, \"batch\": {:.0f}",
+                        extent(s->m), extent(s->n), extent(s->k), extent(s->batch));
+  } else if (const auto* r = std::get_if<Reduce>(&step)) {
+    text +=
+        fmt::format(", \"kept\": {:.0f}, \"reduced\": {:.0f}", extent(r->kept), extent(r->reduced));
+  } else {
+    text += fmt::format(", \"shape\": [{}]", fmt::join(written_by(step).layout.shape, ", "));
+  }
+  return text + fmt::format(
+                    ", \"flops\": {:.0f}, \"bytes_read\": {:.0f}, \"bytes_written\": {:.0f}, "
+                    "\"seconds\": {:.4g}}}",
+                    estimate.flops, estimate.bytes_read, estimate.bytes_written, estimate.seconds);
+}
+
+}  // namespace
+
+std::string explain(const Plan& plan, const Target& target) {
+  std::string text = fmt::format("target {}", target.name);
+  if (plan.path.find(';') != std::string::npos) text += fmt::format(", path {}", plan.path);
+  text += "\n";
+  std::vector<Row> rows = {
+      {"step", "kind", "term", "dtype", "M x N x K x batch", "flops", "read", "written", "time"}};
+  Estimate total;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const Estimate& estimate = plan.estimates[i];
+    rows.push_back({std::to_string(i), kind_of(plan.steps[i]), plan.notes[i],
+                    std::string(name_of(written_by(plan.steps[i]).dtype)), size_of(plan.steps[i]),
+                    scaled(estimate.flops, ""), scaled(estimate.bytes_read, "B"),
+                    scaled(estimate.bytes_written, "B"), scaled(estimate.seconds, "s")});
+    total.flops += estimate.flops;
+    total.bytes_read += estimate.bytes_read;
+    total.bytes_written += estimate.bytes_written;
+    total.seconds += estimate.seconds;
+  }
+  if (plan.steps.size() > 1) {
+    rows.push_back({"all", "", "", "", "", scaled(total.flops, ""), scaled(total.bytes_read, "B"),
+                    scaled(total.bytes_written, "B"), scaled(total.seconds, "s")});
+  }
+  text += plan.steps.empty() ? "nothing to do\n" : table(rows, 5);
+  const Copies copies = copies_of(plan);
+  text += copies.count == 0
+              ? "copies: none\n"
+              : fmt::format("copies: {}, {}\n", copies.count, scaled(copies.bytes, "B"));
+  return text +
+         fmt::format("workspace: {}\n", scaled(static_cast<double>(plan.workspace_bytes()), "B"));
+}
+
+std::string explain_json(const Plan& plan, const Target& target) {
+  std::string steps;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    steps += fmt::format("{}\n    {}", i > 0 ? "," : "",
+                         json_step(plan.steps[i], plan.estimates[i], plan.notes[i]));
+  }
+  return fmt::format(
+      "{{\n  \"target\": {},\n  \"path\": {},\n  \"steps\": [{}{}],\n  \"copies\": {},\n"
+      "  \"workspace_bytes\": {}\n}}\n",
+      quoted(target.name), quoted(plan.path), steps, plan.steps.empty() ? "" : "\n  ",
+      copies_of(plan).count, plan.workspace_bytes());
+}
+
+}  // namespace einkern::plan

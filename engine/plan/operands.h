@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which operands a step reads and which one it writes.
+#pragma once
+
+#include <vector>
+
+#include "step.h"
+
+namespace einkern::plan {
+
+/// Operands that the step reads, in the order of its fields; an absent one (a softmax without a
+/// sink) is left out.
+std::vector<Operand> reads_of(const Step& step);
+
+/// The operand that the step writes.
+const Operand& written_by(const Step& step);
+
+}  // namespace einkern::plan
