@@ -25,6 +25,7 @@ std::u32string decode(std::string_view text, const char* function) {
   }
   std::u32string code_points = decode_utf8(text);
   // An invalid byte became U+FFFD, which is a label when the user wrote it.
+  if (code_points.find(U'\uFFFD') == code_points.npos) return code_points;
   std::size_t byte = 0;
   for (std::size_t i = 0; i < code_points.size(); ++i) {
     const std::string encoded = encode_utf8({&code_points[i], 1});

@@ -2,7 +2,6 @@
 // Integer labels to a Spec, by way of an equation whose names are the integers in decimal.
 #include <map>
 #include <string>
-#include <utility>
 
 #include "diagnose.h"
 #include "spec.h"

@@ -128,6 +128,7 @@ class Resolver {
 
 ResolvedEquation resolve(const Equation& equation, const std::vector<std::size_t>& ranks,
                          const char* function) {
+  EINKERN_CHECK(!equation.inputs.empty());
   check_operand_count(equation, ranks.size(), function);
   std::vector<std::size_t> covered(ranks.size());
   for (std::size_t p = 0; p < ranks.size(); ++p) {
