@@ -17,7 +17,7 @@ using map::Op;
 BoolExpr compare(const char* function, Op op, const Expr& a, const Expr& b) {
   const bool ordered = op == Op::less || op == Op::less_equal;
   if (ordered && (a.dtype() == boolean || b.dtype() == boolean)) {
-    fail<TypeError>(fmt::format("{}: truth values have no order; operand {} is bool", function,
+    fail<TypeError>(fmt::format("{}: operand {} is bool, which has no order", function,
                                 a.dtype() == boolean ? 0 : 1));
   }
   return BoolExpr(graph::elementwise(function, op, {a, b}));
@@ -32,14 +32,7 @@ bool order_matters(const Expr& a, const Expr& b) {
 
 }  // namespace
 
-Expr index(const Axis& axis) {
-  if (!axis.is_label() && axis.number() >= 0) {
-    fail<ValueError>(fmt::format(
-        "index: axis {} must be a label or negative: it counts from the right of what it meets",
-        axis.number()));
-  }
-  return graph::open_index(axis);
-}
+Expr index(const Axis& axis) { return graph::open_index(axis); }
 
 BoolExpr operator<(const Expr& a, const Expr& b) { return compare("less", Op::less, a, b); }
 BoolExpr operator<=(const Expr& a, const Expr& b) {

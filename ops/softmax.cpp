@@ -9,9 +9,7 @@ namespace {
 
 Expr normalise(const char* function, plan::SoftmaxKind kind, const Expr& s, const Axes& axes,
                const SoftmaxOptions& options) {
-  const Expr scores = is_float(s.dtype()) ? s : graph::cast(s, f64);
-  return graph::softmax(function, kind, scores, graph::resolve_axes(function, s, axes),
-                        options.sink);
+  return graph::softmax(function, kind, s, graph::resolve_axes(function, s, axes), options.sink);
 }
 
 }  // namespace
