@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one header a user includes: tensors and einsum, the words, and attention.
+#pragma once
+
+#include "attention/attention.h"
+#include "engine/base/error.h"
+#include "engine/graph/compiled.h"
+#include "engine/graph/expr.h"
+#include "engine/tensor/borrow.h"
+#include "engine/tensor/create.h"
+#include "engine/tensor/io/npy.h"
+#include "engine/tensor/storage.h"
+#include "engine/tensor/tensor.h"
+#include "ops/ops.h"
