@@ -85,6 +85,24 @@ bool may_self_overlap(const Layout& layout) {
   return false;
 }
 
+SliceRange slice_range(std::int64_t size, std::optional<std::int64_t> start,
+                       std::optional<std::int64_t> stop, std::int64_t step) noexcept {
+  // Going down, the bounds lie in [-1, size-1]: -1 is "before the first element".
+  const std::int64_t lowest = step > 0 ? 0 : -1;
+  const std::int64_t highest = step > 0 ? size : size - 1;
+  const auto clip = [&](std::int64_t bound) {
+    return std::clamp(bound < 0 ? bound + size : bound, lowest, highest);
+  };
+  const std::int64_t first = start ? clip(*start) : (step > 0 ? lowest : highest);
+  const std::int64_t last = stop ? clip(*stop) : (step > 0 ? highest : lowest);
+  const std::int64_t reach = step > 0 ? last - first : first - last;
+  // |step| through unsigned: the most negative step has no positive twin.
+  const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step)
+                                        : std::uint64_t{0} - static_cast<std::uint64_t>(step);
+  if (reach <= 0) return {first, 0};
+  return {first, static_cast<std::int64_t>((static_cast<std::uint64_t>(reach) - 1) / stride + 1)};
+}
+
 Layout permuted(const Layout& layout, const SmallVector<std::int64_t, 6>& order) {
   Layout result{Dims(order.size()), Dims(order.size()), layout.offset};
   for (std::size_t i = 0; i < order.size(); ++i) {

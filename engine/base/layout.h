@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "small_vector.h"
@@ -45,6 +46,14 @@ Range touched(const Layout& layout) noexcept;
 /// Can two index tuples of the view name the same element (stride 0, or axes that overlap)?
 /// Conservative: may say yes for exotic strides that do not collide.
 bool may_self_overlap(const Layout& layout);
+
+/// The elements start, start+step, ... before stop of an axis of this size: Python's rules (negative
+/// bounds count from the end, both are clipped, `step` may be negative but not 0).
+struct SliceRange {
+  std::int64_t start = 0, size = 0;
+};
+SliceRange slice_range(std::int64_t size, std::optional<std::int64_t> start,
+                       std::optional<std::int64_t> stop, std::int64_t step) noexcept;
 
 /// The axes in another order; `order` is a permutation of 0..rank-1.
 Layout permuted(const Layout& layout, const SmallVector<std::int64_t, 6>& order);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How words make nodes: every function checks its operands in the caller's frame and computes nothing.
-// `function` is the word's own name and begins every message.
+// How words make nodes: every function checks its operands in the caller's frame and computes
+// nothing. `function` is the word's own name and begins every message.
 #pragma once
 
 #include <cstdint>
@@ -24,23 +24,24 @@ Expr cast(const Expr& x, DType dtype);
 /// The position along an axis of whatever it meets: an open axis.
 Expr open_index(const Axis& axis);
 
-/// Axes of an expression as numbers 0..rank-1 in the order given; ShapeError naming `function` for an
-/// unknown or repeated one.
+/// Axes of an expression as numbers 0..rank-1 in the order given; ShapeError naming `function` for
+/// an unknown or repeated one.
 std::vector<std::size_t> resolve_axes(const char* function, const Expr& x,
                                       const std::vector<Axis>& axes);
 
 /// Reduction over axes (0..rank-1); they disappear unless `keep`, which leaves size 1.
 Expr reduce(const char* function, plan::ReduceOp op, const Expr& x,
             const std::vector<std::size_t>& axes, bool keep = false);
-/// softmax, log_softmax or logsumexp over axes; `sink` is one extra logit per row: aligned by name with
-/// the remaining axes of `s` when it is a named term, otherwise by position from the right with them.
+/// softmax, log_softmax or logsumexp over axes; `sink` is one extra logit per row: aligned by name
+/// with the remaining axes of `s` when it is a named term, otherwise by position from the right
+/// with them.
 Expr softmax(const char* function, plan::SoftmaxKind kind, const Expr& s,
              const std::vector<std::size_t>& axes, const std::optional<Expr>& sink = {});
 
 // Views: free where strides allow.
 Expr permute(const char* function, const Expr& x, const std::vector<std::size_t>& order);
-Expr slice(const char* function, const Expr& x, std::size_t axis,
-           std::optional<std::int64_t> start, std::optional<std::int64_t> stop, std::int64_t step);
+Expr slice(const char* function, const Expr& x, std::size_t axis, std::optional<std::int64_t> start,
+           std::optional<std::int64_t> stop, std::int64_t step);
 /// One axis as several; one size may be -1.
 Expr split(const char* function, const Expr& x, std::size_t axis,
            const std::vector<std::string>& labels, const std::vector<std::int64_t>& sizes);

@@ -21,7 +21,8 @@ Expr input(DType dtype, const Shape& shape, std::string_view term = {});
 class Compiled {
  public:
   /// Values of the outputs. ShapeError or TypeError naming the input that does not fit.
-  std::vector<Tensor> operator()(const std::vector<Tensor>& inputs, const EvalOptions& options = {}) const;
+  std::vector<Tensor> operator()(const std::vector<Tensor>& inputs,
+                                 const EvalOptions& options = {}) const;
   /// Writes the outputs into the given tensors.
   void into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
             const EvalOptions& options = {}) const;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -23,8 +24,8 @@ struct Node;
 using NodePtr = std::shared_ptr<const Node>;
 }  // namespace graph
 
-/// A cheap, immutable, shared handle to a node of a lazy expression. Nothing is computed until it is
-/// converted to a Tensor or given to `eval`; evaluating twice computes twice.
+/// A cheap, immutable, shared handle to a node of a lazy expression. Nothing is computed until it
+/// is converted to a Tensor or given to `eval`; evaluating twice computes twice.
 class Expr {
  public:
   /// A leaf: the tensor's elements as they are when the expression is evaluated.
@@ -34,12 +35,12 @@ class Expr {
   Expr(T value) : Expr(static_cast<double>(value)) {}
   Expr(double value);
   template <std::integral T>
-    requires(!std::same_as<T, char> && !std::same_as<T, bool>)
-  Expr(T value) : Expr(static_cast<std::int64_t>(value), Integer{}) {}
+  requires(!std::same_as<T, char> && !std::same_as<T, bool>) Expr(T value)
+      : Expr(static_cast<std::int64_t>(value), Integer{}) {}
   explicit Expr(graph::NodePtr node) : node_(std::move(node)) {}
 
-  /// Computes the value: a new contiguous tensor that aliases nothing and keeps the labels. Errors that
-  /// depend on data (integer overflow, a length out of range) are raised here.
+  /// Computes the value: a new contiguous tensor that aliases nothing and keeps the labels. Errors
+  /// that depend on data (integer overflow, a length out of range) are raised here.
   operator Tensor() const;
 
   DType dtype() const;
@@ -69,8 +70,8 @@ class BoolExpr : public Expr {
 };
 
 template <class Text>
-  requires(std::convertible_to<const Text&, std::string_view> && !std::integral<Text>)
-Expr Tensor::operator[](const Text& term) const {
+requires(std::convertible_to<const Text&, std::string_view> &&
+         !std::integral<Text>) Expr Tensor::operator[](const Text& term) const {
   return Expr(*this)[std::string_view(term)];
 }
 
@@ -81,15 +82,16 @@ struct EinsumOptions {
 
 /// Sum of products in the language of NumPy's einsum, extended (docs/language.md):
 /// `einsum("bhqd,bhkd->bhqk", q, k)`: out[b,h,q,k] = sum_d q[b,h,q,d] k[b,h,k,d].
-/// Operands are read by position whatever labels they carry; the result is labelled from the output.
-/// Errors: SyntaxError with carets, ShapeError naming label, operands and sizes, TypeError for bool.
+/// Operands are read by position whatever labels they carry; the result is labelled from the
+/// output. Errors: SyntaxError with carets, ShapeError naming label, operands and sizes, TypeError
+/// for bool.
 Expr einsum(std::string_view equation, std::initializer_list<Expr> operands,
             const EinsumOptions& options = {});
 Expr einsum(std::string_view equation, const std::vector<Expr>& operands,
             const EinsumOptions& options = {});
 template <class... Operands>
-  requires(std::convertible_to<const Operands&, Expr> && ...)
-Expr einsum(std::string_view equation, const Operands&... operands) {
+requires(std::convertible_to<const Operands&, Expr>&&...) Expr
+    einsum(std::string_view equation, const Operands&... operands) {
   return einsum(equation, std::vector<Expr>{Expr(operands)...});
 }
 /// The same from integer labels (`kEllipsis` for `...`); `output` absent: implicit.
@@ -107,8 +109,8 @@ struct IntoOptions {
 /// out = alpha * einsum(...) + beta * out, into any strided tensor of the right shape and dtype. An
 /// `out` that overlaps an operand is handled. Errors: as einsum; ShapeError or TypeError for `out`,
 /// ValueError for one that is read-only or overlaps itself.
-void einsum_into(const Tensor& out, std::string_view equation,
-                 std::initializer_list<Expr> operands, const IntoOptions& options = {});
+void einsum_into(const Tensor& out, std::string_view equation, std::initializer_list<Expr> operands,
+                 const IntoOptions& options = {});
 
 /// Options of `eval`.
 struct EvalOptions {
@@ -118,17 +120,17 @@ struct EvalOptions {
 
 /// Computes several expressions together: equal sub-expressions once.
 std::vector<Tensor> eval(const std::vector<Expr>& exprs, const EvalOptions& options = {});
-inline std::vector<Tensor> eval(std::initializer_list<Expr> exprs, const EvalOptions& options = {}) {
+inline std::vector<Tensor> eval(std::initializer_list<Expr> exprs,
+                                const EvalOptions& options = {}) {
   return eval(std::vector<Expr>(exprs), options);
 }
 /// `auto [o, w] = eval(a, b)`.
 template <class... E>
-  requires(sizeof...(E) > 1 && (std::convertible_to<const E&, Expr> && ...))
-auto eval(const E&... exprs) {
+requires(sizeof...(E) > 1 &&
+         (std::convertible_to<const E&, Expr> && ...)) auto eval(const E&... exprs) {
   const std::vector<Tensor> values = eval(std::vector<Expr>{Expr(exprs)...});
-  return [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return std::tuple{values[I]...};
-  }(std::make_index_sequence<sizeof...(E)>{});
+  return [&]<std::size_t... I>(std::index_sequence<I...>) { return std::tuple{values[I]...}; }
+  (std::make_index_sequence<sizeof...(E)>{});
 }
 /// One expression, with options.
 Tensor eval(const Expr& expr, const EvalOptions& options = {});

@@ -51,8 +51,8 @@ struct Constant {
 };
 struct Index {};  // its one open axis is in the type
 /// Where the axes of one operand of an elementwise node go: `axes[d]` is the result's axis for the
-/// operand's axis d; `open[o]` is the result's axis that closes the operand's open axis o, or ~j when it
-/// stays open as the result's open axis j.
+/// operand's axis d; `open[o]` is the result's axis that closes the operand's open axis o, or ~j
+/// when it stays open as the result's open axis j.
 struct Alignment {
   std::vector<std::int32_t> axes, open;
 };
@@ -105,9 +105,23 @@ struct Relabel {
 struct Concat {
   std::size_t axis;
 };
+// Made by rules only.
+/// Which elements of masked scores are visible: the conjunction of its inputs, each negated on
+/// demand. Axes that no condition depends on have size 1.
+struct Visible {
+  std::vector<Alignment> alignment;  // one per condition
+  std::vector<bool> negated;
+};
+/// An einsum that skips products of hidden weights. The last input is a Visible-like boolean with
+/// one axis per axis of operand `weights`.
+struct SelectEinsum {
+  Einsum einsum;
+  std::size_t weights;
+};
 
-using Operation = std::variant<Leaf, Input, Constant, Index, Elementwise, Einsum, Reduce, Softmax,
-                               Permute, Slice, Split, Merge, Expand, Relabel, Concat>;
+using Operation =
+    std::variant<Leaf, Input, Constant, Index, Elementwise, Einsum, Reduce, Softmax, Permute, Slice,
+                 Split, Merge, Expand, Relabel, Concat, Visible, SelectEinsum>;
 
 /// One immutable node. Destroying the last handle of a deep graph does not recurse.
 struct Node {

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binds memory to plans and runs them.
+#include "call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "../base/error.h"
+#include "../exec/execute.h"
+#include "../tensor/create.h"
+#include "align.h"
+
+namespace einkern::graph {
+namespace {
+
+void execute(const Call& call, const std::vector<Tensor>& outs, int threads) {
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+  for (const Tensor& leaf : call.leaves) inputs.push_back(leaf.bytes());
+  for (const Tensor& out : outs) outputs.push_back(out.mutable_bytes("eval"));
+  exec::execute(call.prepared->plan, {inputs, outputs, call.scalars}, threads);
+}
+
+struct Bytes {
+  std::intptr_t first, last;
+};
+
+Bytes bytes_of(const Tensor& tensor) {
+  const Range range = touched(tensor.layout());
+  const auto base = reinterpret_cast<std::intptr_t>(tensor.bytes());
+  const auto size = static_cast<std::intptr_t>(size_of(tensor.dtype()));
+  return {base + range.first * size, base + (range.last + 1) * size - 1};
+}
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  const Bytes x = bytes_of(a), y = bytes_of(b);
+  return x.first <= y.last && y.first <= x.last;
+}
+
+}  // namespace
+
+std::vector<Tensor> run(const Call& call, const std::vector<Type>& types, int threads) {
+  std::vector<Tensor> outs;
+  for (const Type& type : types) {
+    outs.push_back(empty(type.shape, type.dtype).with_labels(type.labels));
+  }
+  execute(call, outs, threads);
+  return outs;
+}
+
+void run_into(const Call& call, const std::vector<Tensor>& outs, int threads) {
+  execute(call, outs, threads);
+}
+
+void check_out(const char* function, const Tensor& out, const Type& type) {
+  if (!(out.shape() == type.shape)) {
+    fail<ShapeError>(fmt::format("{}: the result is {} but out is {}", function, axes_text(type),
+                                 to_string(out.shape())));
+  }
+  if (out.dtype() != type.dtype) {
+    fail<TypeError>(fmt::format("{}: the result is {} but out is {}", function, name_of(type.dtype),
+                                name_of(out.dtype())));
+  }
+  out.mutable_bytes(function);
+  if (may_self_overlap(out.layout())) {
+    fail<ValueError>(fmt::format("{}: elements of out share memory (strides {})", function,
+                                 to_string(out.strides())));
+  }
+}
+
+bool needs_detour(const std::vector<Tensor>& outs, const Collected& collected,
+                  const std::vector<Tensor>& leaves) {
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    for (const Tensor& leaf : leaves) {
+      if (overlap(outs[i], leaf)) return true;
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (overlap(outs[i], outs[j])) return true;
+    }
+  }
+  return std::any_of(collected.order.begin(), collected.order.end(), [](const NodePtr& node) {
+    return !node->inputs.empty() && node->type.dtype == DType::i64;
+  });
+}
+
+std::vector<Layout> contiguous_layouts(const std::vector<Type>& types) {
+  std::vector<Layout> layouts;
+  for (const Type& type : types) layouts.push_back(contiguous(type.shape));
+  return layouts;
+}
+
+std::vector<Layout> layouts_of(const std::vector<Tensor>& tensors) {
+  std::vector<Layout> layouts;
+  for (const Tensor& tensor : tensors) layouts.push_back(tensor.layout());
+  return layouts;
+}
+
+}  // namespace einkern::graph

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of a plan: its tensors bound, its outputs made or filled.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "expr.h"
+#include "prepare.h"
+
+namespace einkern::graph {
+
+/// A plan with everything it reads.
+struct Call {
+  std::shared_ptr<const Prepared> prepared;
+  std::vector<Tensor> leaves;        // by input position
+  std::vector<map::Scalar> scalars;  // by slot
+};
+
+/// Runs into new contiguous tensors of these types.
+std::vector<Tensor> run(const Call& call, const std::vector<Type>& types, int threads);
+
+/// Runs into the given tensors, which the plan was made for (their layouts are its outputs').
+void run_into(const Call& call, const std::vector<Tensor>& outs, int threads);
+
+/// ShapeError, TypeError or ValueError, naming `function`, unless `out` can take a value of this
+/// type.
+void check_out(const char* function, const Tensor& out, const Type& type);
+
+/// Must the value be computed elsewhere first? True when an output shares memory with a leaf or
+/// another output, or when the plan can fail half-way (integer arithmetic), which must leave
+/// outputs untouched.
+bool needs_detour(const std::vector<Tensor>& outs, const Collected& collected,
+                  const std::vector<Tensor>& leaves);
+
+/// Contiguous layouts of these types.
+std::vector<Layout> contiguous_layouts(const std::vector<Type>& types);
+std::vector<Layout> layouts_of(const std::vector<Tensor>& tensors);
+
+}  // namespace einkern::graph

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Equal nodes once, idle views gone.
+#include "canonicalise.h"
+
+#include <string>
+#include <unordered_map>
+
+#include "walk.h"
+
+namespace einkern::graph {
+namespace {
+
+/// Appends numbers and texts with their lengths, so that different sequences differ.
+class KeyWriter {
+ public:
+  explicit KeyWriter(std::string& out) : out_(out) {}
+  void put(std::int64_t value) { out_.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void put(const std::string& text) {
+    put(static_cast<std::int64_t>(text.size()));
+    out_ += text;
+  }
+  void put(const std::optional<std::int64_t>& value) {
+    put(std::int64_t{value.has_value()});
+    put(value.value_or(0));
+  }
+  template <class T>
+  void put(const std::vector<T>& values) {
+    put(static_cast<std::int64_t>(values.size()));
+    for (const auto& value : values) {
+      if constexpr (std::is_arithmetic_v<T>) {
+        put(static_cast<std::int64_t>(value));
+      } else {
+        put(value);
+      }
+    }
+  }
+  void put(const Alignment& alignment) {
+    put(alignment.axes);
+    put(alignment.open);
+  }
+  void put(const PathChoice& path) {
+    put(static_cast<std::int64_t>(path.method));
+    put(path.path);
+  }
+  void put(const Einsum& op) {
+    put(op.inputs);
+    put(op.output);
+    put(op.names);
+    put(op.path);
+  }
+
+ private:
+  std::string& out_;
+};
+
+struct OperationKey {
+  const Node& node;
+  KeyWriter& key;
+
+  void identity() const { key.put(reinterpret_cast<std::int64_t>(&node)); }
+  void number(std::size_t value) const { key.put(static_cast<std::int64_t>(value)); }
+  void operator()(const Leaf&) const { identity(); }
+  void operator()(const Input&) const { identity(); }
+  void operator()(const Constant&) const { identity(); }
+  void operator()(const Index&) const {
+    key.put(node.type.open.front().label);
+    key.put(node.type.open.front().position);
+  }
+  void operator()(const Elementwise& op) const {
+    number(static_cast<std::size_t>(op.op));
+    number(static_cast<std::size_t>(node.type.dtype));
+    key.put(op.alignment);
+  }
+  void operator()(const Einsum& op) const { key.put(op); }
+  void operator()(const Reduce& op) const {
+    number(static_cast<std::size_t>(op.op));
+    key.put(op.axes);
+    number(op.keep);
+  }
+  void operator()(const Softmax& op) const {
+    number(static_cast<std::size_t>(op.kind));
+    key.put(op.axes);
+    key.put(op.sink);
+  }
+  void operator()(const Permute& op) const { key.put(op.order); }
+  void operator()(const Slice& op) const {
+    number(op.axis);
+    key.put(op.start);
+    key.put(op.stop);
+    key.put(op.step);
+  }
+  void operator()(const Split& op) const {
+    number(op.axis);
+    key.put(op.labels);
+    key.put(op.sizes);
+  }
+  void operator()(const Merge& op) const {
+    number(op.first);
+    number(op.count);
+    key.put(op.label);
+  }
+  void operator()(const Expand& op) const {
+    number(op.at);
+    key.put(op.label);
+    key.put(op.size);
+  }
+  void operator()(const Relabel& op) const {
+    key.put(op.labels);
+    number(op.by_name);
+  }
+  void operator()(const Concat& op) const { number(op.axis); }
+  void operator()(const Visible& op) const {
+    key.put(op.alignment);
+    key.put(op.negated);
+  }
+  void operator()(const SelectEinsum& op) const {
+    key.put(op.einsum);
+    number(op.weights);
+  }
+};
+
+/// The input that a view which changes nothing stands for, or the node itself.
+NodePtr without_idle_view(const NodePtr& node) {
+  if (const auto* permute = std::get_if<Permute>(&node->op)) {
+    for (std::size_t i = 0; i < permute->order.size(); ++i) {
+      if (permute->order[i] != i) return node;
+    }
+    return node->inputs[0];
+  }
+  if (const auto* slice = std::get_if<Slice>(&node->op)) {
+    if (slice->step == 1 && node->type.shape == node->inputs[0]->type.shape) return node->inputs[0];
+  }
+  return node;
+}
+
+}  // namespace
+
+std::string operation_key(const Node& node) {
+  std::string bytes;
+  KeyWriter key(bytes);
+  key.put(static_cast<std::int64_t>(node.op.index()));
+  std::visit(OperationKey{node, key}, node.op);
+  return bytes;
+}
+
+std::vector<NodePtr> canonicalise(const std::vector<NodePtr>& roots) {
+  std::unordered_map<std::string, NodePtr> known;
+  return transform(roots, [&](const NodePtr& node) {
+    const NodePtr kept = without_idle_view(node);
+    if (kept != node) return kept;
+    std::string key = operation_key(*node);
+    for (const NodePtr& input : node->inputs) {
+      const auto address = reinterpret_cast<std::uintptr_t>(input.get());
+      key.append(reinterpret_cast<const char*>(&address), sizeof address);
+    }
+    return known.try_emplace(std::move(key), node).first->second;
+  });
+}
+
+}  // namespace einkern::graph

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Brings a graph to one form before rules look at it.
+#pragma once
+
+#include <vector>
+
+#include "node.h"
+
+namespace einkern::graph {
+
+/// Merges equal nodes (same operation over the same inputs) and drops views that change nothing.
+std::vector<NodePtr> canonicalise(const std::vector<NodePtr>& roots);
+
+/// The operation and its parameters as bytes: equal for equal operations. Leaves, inputs and
+/// constants give their identity (the node's address), since their values are not part of the
+/// structure.
+std::string operation_key(const Node& node);
+
+}  // namespace einkern::graph

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// One walk that finds leaves and scalars and writes the structural key.
+#include "collect.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "canonicalise.h"
+#include "scalar_fold.h"
+#include "walk.h"
+
+namespace einkern::graph {
+namespace {
+
+void put(std::string& key, std::int64_t value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+bool same_tensor(const Tensor& a, const Tensor& b) {
+  return a.bytes() == b.bytes() && a.dtype() == b.dtype() && a.layout() == b.layout();
+}
+
+bool same_scalar(const map::Scalar& a, const map::Scalar& b) {
+  return a.dtype == b.dtype && a.integer == b.integer &&
+         std::memcmp(&a.real, &b.real, sizeof a.real) == 0;
+}
+
+class Collector {
+ public:
+  explicit Collector(const std::vector<NodePtr>& roots) {
+    result_.order = topological_order(roots);
+    fold_scalars();
+    for (std::size_t i = 0; i < result_.order.size(); ++i) {
+      const NodePtr& node = result_.order[i];
+      number_[node.get()] = static_cast<std::int64_t>(i);
+      add(node);
+    }
+    for (const NodePtr& root : roots) refer(*root);
+  }
+
+  Collected take() { return std::move(result_); }
+
+ private:
+  void fold_scalars() {
+    for (const NodePtr& node : result_.order) {
+      if (const auto* constant = std::get_if<Constant>(&node->op)) {
+        values_.emplace(node.get(), constant->value);
+        continue;
+      }
+      const auto* op = std::get_if<Elementwise>(&node->op);
+      if (op == nullptr || !node->type.weak || !node->type.open.empty()) continue;
+      std::vector<map::Scalar> operands;
+      for (const NodePtr& input : node->inputs) {
+        const auto found = values_.find(input.get());
+        if (found == values_.end()) break;
+        operands.push_back(found->second);
+      }
+      if (operands.size() != node->inputs.size()) continue;
+      if (const auto value = fold(op->op, node->type.dtype, operands)) {
+        values_.emplace(node.get(), *value);
+      }
+    }
+  }
+
+  /// Writes how a user sees a node: as a scalar slot or as a number in the order.
+  void refer(const Node& node) {
+    const auto value = values_.find(&node);
+    if (value == values_.end()) {
+      put(result_.key, number_.at(&node));
+      return;
+    }
+    const std::int32_t slot = slot_of(value->second);
+    result_.scalar_of.emplace(&node, slot);
+    const bool hides = value->second.dtype == DType::f64 && value->second.real == -HUGE_VAL;
+    put(result_.key, -1 - (std::int64_t{slot} * 8 + static_cast<int>(value->second.dtype)));
+    put(result_.key, hides);
+  }
+
+  std::int32_t slot_of(const map::Scalar& value) {
+    for (std::size_t i = 0; i < result_.scalars.size(); ++i) {
+      if (same_scalar(result_.scalars[i], value)) return static_cast<std::int32_t>(i);
+    }
+    result_.scalars.push_back(value);
+    return static_cast<std::int32_t>(result_.scalars.size() - 1);
+  }
+
+  void add(const NodePtr& node) {
+    if (values_.contains(node.get())) return;  // its users refer to its slot
+    const auto* leaf = std::get_if<Leaf>(&node->op);
+    if (leaf != nullptr || std::holds_alternative<Input>(node->op)) {
+      std::size_t at = 0;
+      for (; at < result_.leaves.size(); ++at) {
+        const auto* other = std::get_if<Leaf>(&result_.leaves[at]->op);
+        if (leaf != nullptr && other != nullptr && same_tensor(leaf->tensor, other->tensor)) break;
+      }
+      if (at == result_.leaves.size()) result_.leaves.push_back(node);
+      result_.leaf_of.emplace(node.get(), static_cast<std::int32_t>(at));
+      put(result_.key, -static_cast<std::int64_t>(at) - 1);
+      put(result_.key, static_cast<std::int64_t>(node->type.dtype));
+      put(result_.key, static_cast<std::int64_t>(node->type.shape.size()));
+      for (std::size_t d = 0; d < node->type.shape.size(); ++d) {
+        put(result_.key, node->type.shape[d]);
+        if (leaf != nullptr) put(result_.key, leaf->tensor.strides()[d]);
+      }
+      return;
+    }
+    result_.key += operation_key(*node);
+    put(result_.key, static_cast<std::int64_t>(node->inputs.size()));
+    for (const NodePtr& input : node->inputs) refer(*input);
+  }
+
+  Collected result_;
+  std::unordered_map<const Node*, map::Scalar> values_;
+  std::unordered_map<const Node*, std::int64_t> number_;
+};
+
+}  // namespace
+
+Collected collect(const std::vector<NodePtr>& roots) { return Collector(roots).take(); }
+
+}  // namespace einkern::graph

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reusable plans over placeholders.
+#include "compiled.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "../base/error.h"
+#include "../exec/execute.h"
+#include "../spec/equation.h"
+#include "align.h"
+#include "call.h"
+#include "extent.h"
+#include "plan_cache.h"
+#include "walk.h"
+
+namespace einkern {
+namespace {
+
+using graph::Call;
+using graph::Node;
+using graph::NodePtr;
+using graph::Type;
+
+/// A plan for inputs and outputs of certain layouts, with the leaves that are not inputs.
+struct Specialised {
+  std::vector<Type> types;  // of the outputs
+  graph::Collected collected;
+  std::vector<std::size_t> source;  // per leaf: which input, or kOwn
+  std::shared_ptr<const graph::Prepared> contiguous;
+};
+constexpr std::size_t kOwn = static_cast<std::size_t>(-1);
+
+void check_input(std::size_t i, const Tensor& tensor, const Type& type,
+                 std::unordered_map<std::int64_t, std::int64_t>& sizes) {
+  if (tensor.dtype() != type.dtype) {
+    fail<TypeError>(fmt::format("compiled: input {} is {} but was declared {}", i,
+                                name_of(tensor.dtype()), name_of(type.dtype)));
+  }
+  bool fits = tensor.rank() == type.shape.size();
+  for (std::size_t d = 0; fits && d < type.shape.size(); ++d) {
+    const std::int64_t declared = type.shape[d];
+    const std::int64_t given = tensor.shape()[d];
+    if (!graph::is_dyn(declared)) {
+      fits = declared == given;
+      continue;
+    }
+    const auto [known, fresh] = sizes.try_emplace(declared, given);
+    if (!fresh && known->second != given) {
+      fail<ShapeError>(fmt::format("compiled: size '{}' is {} but axis {} of input {} is {}",
+                                   graph::extent_text(declared), known->second, d, i, given));
+    }
+  }
+  if (!fits) {
+    fail<ShapeError>(fmt::format("compiled: input {} is {} but was declared {}", i,
+                                 to_string(tensor.shape()), graph::axes_text(type)));
+  }
+}
+
+void put(std::string& key, const Dims& dims) {
+  for (const std::int64_t value : dims) {
+    key.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+}
+
+}  // namespace
+
+struct Compiled::State {
+  std::vector<NodePtr> inputs;
+  std::vector<NodePtr> outputs;
+  mutable graph::PlanCache<Specialised> plans{64};
+
+  /// Checks the inputs and finds (or makes) the plan for their shapes and strides.
+  std::shared_ptr<const Specialised> specialise(const std::vector<Tensor>& given, bool fuse) const;
+  Call bind(const Specialised& plan, const std::vector<Tensor>& given) const;
+};
+
+std::shared_ptr<const Specialised> Compiled::State::specialise(const std::vector<Tensor>& given,
+                                                               bool fuse) const {
+  if (given.size() != inputs.size()) {
+    fail<ShapeError>(
+        fmt::format("compiled: {} inputs given for {} declared", given.size(), inputs.size()));
+  }
+  std::unordered_map<std::int64_t, std::int64_t> sizes;
+  std::string key(exec::current_target().name);
+  key += fuse ? 'f' : 'p';
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    check_input(i, given[i], inputs[i]->type, sizes);
+    put(key, given[i].shape());
+    put(key, given[i].strides());
+  }
+  if (auto found = plans.find(key)) return found;
+
+  auto made = std::make_shared<Specialised>();
+  std::unordered_map<std::int64_t, std::size_t> position;  // input id -> position
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    position[std::get<graph::Input>(inputs[i]->op).id] = i;
+  }
+  const std::vector<NodePtr> roots = graph::transform(
+      outputs,
+      [&](const NodePtr& node) -> NodePtr {
+        const auto* input = std::get_if<graph::Input>(&node->op);
+        if (input == nullptr) return node;
+        Type type = node->type;
+        type.shape = given[position.at(input->id)].shape();
+        if (type.shape == node->type.shape) return node;
+        return std::make_shared<const Node>(*input, std::vector<NodePtr>{}, std::move(type));
+      },
+      graph::rebuild);
+  for (const NodePtr& root : roots) made->types.push_back(root->type);
+  made->collected = graph::collect(roots);
+  std::vector<Layout> layouts;
+  for (const NodePtr& leaf : made->collected.leaves) {
+    if (const auto* own = std::get_if<graph::Leaf>(&leaf->op)) {
+      made->source.push_back(kOwn);
+      layouts.push_back(own->tensor.layout());
+    } else {
+      made->source.push_back(position.at(std::get<graph::Input>(leaf->op).id));
+      layouts.push_back(given[made->source.back()].layout());
+    }
+  }
+  made->contiguous = graph::prepare(roots, made->collected,
+                                    {fuse, layouts, graph::contiguous_layouts(made->types)});
+  return plans.insert(std::move(key), std::move(made));
+}
+
+Call Compiled::State::bind(const Specialised& plan, const std::vector<Tensor>& given) const {
+  Call call{plan.contiguous, {}, plan.collected.scalars};
+  for (std::size_t i = 0; i < plan.source.size(); ++i) {
+    const NodePtr& leaf = plan.collected.leaves[i];
+    call.leaves.push_back(plan.source[i] == kOwn ? std::get<graph::Leaf>(leaf->op).tensor
+                                                 : given[plan.source[i]]);
+  }
+  return call;
+}
+
+std::vector<Tensor> Compiled::operator()(const std::vector<Tensor>& inputs,
+                                         const EvalOptions& options) const {
+  const auto plan = state_->specialise(inputs, options.fuse);
+  return graph::run(state_->bind(*plan, inputs), plan->types, options.threads);
+}
+
+void Compiled::into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                    const EvalOptions& options) const {
+  const auto plan = state_->specialise(inputs, options.fuse);
+  if (outputs.size() != plan->types.size()) {
+    fail<ShapeError>(fmt::format("compiled: {} outputs given for {} compiled", outputs.size(),
+                                 plan->types.size()));
+  }
+  bool direct = true;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    graph::check_out("compiled", outputs[i], plan->types[i]);
+    direct &= outputs[i].is_contiguous();
+  }
+  const Call call = state_->bind(*plan, inputs);
+  if (direct && !graph::needs_detour(outputs, plan->collected, call.leaves)) {
+    graph::run_into(call, outputs, options.threads);
+    return;
+  }
+  const std::vector<Tensor> values = graph::run(call, plan->types, options.threads);
+  for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].assign(values[i]);
+}
+
+std::int64_t dyn(std::string_view name) { return graph::dyn_extent(name); }
+
+Expr input(DType dtype, const Shape& shape, std::string_view term) {
+  static std::atomic<std::int64_t> next{0};
+  Type type;
+  type.dtype = dtype;
+  type.shape = shape;
+  if (!term.empty()) {
+    std::vector<std::string> labels = parse_term(term, "input");
+    if (labels.size() != shape.size()) {
+      fail<ShapeError>(
+          fmt::format("input: {} labels in '{}' for {} axes", labels.size(), term, shape.size()));
+    }
+    type.labels = Labels(std::move(labels));
+  }
+  return Expr(
+      std::make_shared<const Node>(graph::Input{next++}, std::vector<NodePtr>{}, std::move(type)));
+}
+
+Compiled compile(const std::vector<Expr>& inputs, const std::vector<Expr>& outputs) {
+  auto state = std::make_shared<Compiled::State>();
+  std::unordered_set<std::int64_t> known;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto* op = std::get_if<graph::Input>(&inputs[i].node()->op);
+    if (op == nullptr) {
+      fail<ValueError>(fmt::format("compile: input {} is not a placeholder made by input()", i));
+    }
+    if (!known.insert(op->id).second) {
+      fail<ValueError>(fmt::format("compile: input {} is listed twice", i));
+    }
+    state->inputs.push_back(inputs[i].node());
+  }
+  for (const Expr& output : outputs) {
+    output.shape();  // refuses open axes
+    state->outputs.push_back(output.node());
+  }
+  for (const NodePtr& node : graph::topological_order(state->outputs)) {
+    const auto* op = std::get_if<graph::Input>(&node->op);
+    if (op != nullptr && !known.contains(op->id)) {
+      fail<ValueError>(fmt::format("compile: an output uses a placeholder {} that is not an input",
+                                   graph::axes_text(node->type)));
+    }
+  }
+  return Compiled(std::move(state));
+}
+
+}  // namespace einkern

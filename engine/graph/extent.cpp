@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process-wide table of dyn symbols and arithmetic on sizes.
+#include "extent.h"
+
+#include <mutex>
+#include <vector>
+
+#include "../base/error.h"
+
+namespace einkern::graph {
+namespace {
+
+struct SymbolTable {
+  std::mutex mutex;
+  std::vector<std::string> names;
+};
+
+SymbolTable& symbols() {
+  static SymbolTable table;
+  return table;
+}
+
+}  // namespace
+
+std::int64_t dyn_extent(std::string_view name) {
+  SymbolTable& table = symbols();
+  const std::lock_guard lock(table.mutex);
+  for (std::size_t i = 0; i < table.names.size(); ++i) {
+    if (table.names[i] == name) return -1 - static_cast<std::int64_t>(i);
+  }
+  table.names.emplace_back(name);
+  return -static_cast<std::int64_t>(table.names.size());
+}
+
+std::string extent_text(std::int64_t extent) {
+  if (!is_dyn(extent)) return std::to_string(extent);
+  SymbolTable& table = symbols();
+  const std::lock_guard lock(table.mutex);
+  return table.names.at(static_cast<std::size_t>(-1 - extent));
+}
+
+std::int64_t multiply_extents(std::int64_t a, std::int64_t b) {
+  if (a == 1) return b;
+  if (b == 1) return a;
+  if (is_dyn(a) || is_dyn(b)) return dyn_extent(extent_text(a) + "*" + extent_text(b));
+  if (a == 0 || b == 0) return 0;
+  if (a > INT64_MAX / b) {
+    fail<ShapeError>("merge: sizes " + extent_text(a) + " and " + extent_text(b) +
+                     " multiply beyond 64 bits");
+  }
+  return a * b;
+}
+
+bool unify_extents(std::int64_t a, std::int64_t b, std::int64_t* result) {
+  if (a == b || b == 1) {
+    *result = a;
+  } else if (a == 1 || is_dyn(a)) {
+    *result = b;
+  } else if (is_dyn(b)) {
+    *result = a;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace einkern::graph

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Releases graphs of any depth without recursion.
+#include "node.h"
+
+#include <utility>
+
+namespace einkern::graph {
+
+Node::~Node() {
+  // A chain of a million nodes would overflow the stack if each released its own inputs: nodes that
+  // we are the last to hold give up their inputs to one list instead.
+  std::vector<NodePtr> pending = std::move(inputs);
+  while (!pending.empty()) {
+    NodePtr node = std::move(pending.back());
+    pending.pop_back();
+    if (node.use_count() != 1) continue;
+    auto& theirs = const_cast<Node&>(*node).inputs;
+    for (NodePtr& input : theirs) pending.push_back(std::move(input));
+    theirs.clear();
+  }
+}
+
+}  // namespace einkern::graph

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rewrite driver.
+#include "rewrite.h"
+
+#include "../base/error.h"
+#include "walk.h"
+
+namespace einkern::graph {
+
+std::vector<NodePtr> rewrite(const std::vector<NodePtr>& roots, const std::vector<Rule>& rules) {
+  // A rule that keeps applying to its own result would never end: more rounds than any chain of
+  // rules needs is a fault of the rules.
+  constexpr int kMostRounds = 100;
+  return transform(roots, [&](NodePtr node) {
+    for (int round = 0;; ++round) {
+      EINKERN_CHECK(round < kMostRounds);
+      bool changed = false;
+      for (const Rule& rule : rules) {
+        if (NodePtr next = rule.apply(node)) {
+          EINKERN_CHECK(next->type.dtype == node->type.dtype &&
+                        next->type.shape == node->type.shape);
+          node = std::move(next);
+          changed = true;
+        }
+      }
+      if (!changed) return node;
+    }
+  });
+}
+
+}  // namespace einkern::graph

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules of the graph, each a line: its name and the function that knows it.
+#include "hidden_keys.h"
+#include "rewrite.h"
+
+namespace einkern::graph {
+
+const std::vector<Rule>& semantic_rules() {
+  static const std::vector<Rule> rules = {
+      // sum_k softmax(where(c, s, -inf))[k] v[k]  ->  the same over keys with c only
+      {"hidden keys", hidden_keys},
+  };
+  return rules;
+}
+
+}  // namespace einkern::graph
