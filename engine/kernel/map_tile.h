@@ -76,12 +76,16 @@ class TileProgram {
   /// Most elements of a tile: as many as keep all registers in L1.
   std::int64_t capacity() const noexcept { return capacity_; }
   /// Bytes of 64-byte-aligned scratch memory that `prepare` and `run` need.
-  std::size_t scratch_bytes() const noexcept { return places_ * place_bytes_; }
+  std::size_t scratch_bytes() const noexcept {
+    return places_ * place_bytes_ + steps_.size() * sizeof(std::byte*);
+  }
 
-  /// Evaluates what depends on scalars only; once per scratch block.
-  TileFault prepare(std::byte* scratch) const noexcept;
+  /// Sets up a scratch block for tiles of at most `most` elements and evaluates what depends on
+  /// scalars only; once before any number of `run`s with that block.
+  TileFault prepare(std::byte* scratch, std::int64_t most) const noexcept;
   /// Evaluates one tile. Loads that lie contiguous are read in place and the last instruction
-  /// writes `out` directly where it is contiguous.
+  /// writes `out` directly where it is contiguous; `out` may be one of the inputs, element for
+  /// element.
   TileFault run(const Tile& tile, std::byte* scratch) const noexcept;
 
  private:
@@ -91,7 +95,11 @@ class TileProgram {
     std::size_t place = 0;                    // in scratch
     bool uniform = false;                     // depends on scalars only
   };
-  MapFault evaluate(const Step& step, std::int64_t n, const std::byte* const* registers,
+  /// Where each register lies now: kept behind the places.
+  std::byte** registers_in(std::byte* scratch) const noexcept {
+    return reinterpret_cast<std::byte**>(scratch + places_ * place_bytes_);
+  }
+  MapFault evaluate(const Step& step, std::int64_t n, std::byte* const* registers,
                     std::byte* out) const noexcept;
 
   std::vector<Step> steps_;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins the results of equal blocks pairwise, in a tree that depends on their number only.
+
+// Included once per target, as Highway's own -inl headers are.
+#if defined(EINKERN_KERNEL_PAIRWISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef EINKERN_KERNEL_PAIRWISE_INL_H_
+#undef EINKERN_KERNEL_PAIRWISE_INL_H_
+#else
+#define EINKERN_KERNEL_PAIRWISE_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace einkern::kernel::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Vectors added one after another before their sum joins the tree: rounding errors grow with this
+/// number and with the logarithm of the number of blocks.
+constexpr std::int64_t kBlockVectors = 128;
+
+/// Sum of two vectors or numbers, as a fold.
+struct SumFold {
+  template <class T>
+  static constexpr T identity() {
+    return T{0};
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<D> join(D /*d*/, hn::Vec<D> a, hn::Vec<D> b) {
+    return hn::Add(a, b);
+  }
+  template <class T>
+  static HWY_INLINE T join_one(T a, T b) {
+    return a + b;
+  }
+};
+
+/// A binary counter of partial results: level i holds the fold of 2^i blocks.
+template <class Fold, class D>
+class Pairwise {
+ public:
+  using T = hn::TFromD<D>;
+
+  HWY_INLINE void push(D d, hn::Vec<D> block) {
+    int level = 0;
+    for (std::uint64_t rest = count_; (rest & 1) != 0; rest >>= 1) {
+      block = Fold::join(d, hn::Load(d, levels_[level++]), block);
+    }
+    hn::Store(block, d, levels_[level]);
+    ++count_;
+  }
+
+  /// Fold of everything pushed, from the smallest level up; the identity when there was nothing.
+  HWY_INLINE hn::Vec<D> finish(D d) const {
+    auto total = hn::Set(d, Fold::template identity<T>());
+    bool first = true;
+    int level = 0;
+    for (std::uint64_t rest = count_; rest != 0; rest >>= 1, ++level) {
+      if ((rest & 1) == 0) continue;
+      const auto part = hn::Load(d, levels_[level]);
+      total = first ? part : Fold::join(d, part, total);
+      first = false;
+    }
+    return total;
+  }
+
+ private:
+  static constexpr int kLevels = 56;  // 2^56 blocks of 128 vectors are more than memory can hold
+  HWY_ALIGN T levels_[kLevels][HWY_MAX_BYTES / sizeof(T)];
+  std::uint64_t count_ = 0;
+};
+
+/// The first `count` lanes from memory, `fill` in the others.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_part(D d, const T* from, std::int64_t count, T fill) {
+  HWY_ALIGN T part[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(hn::Set(d, fill), d, part);
+  std::memcpy(part, from, static_cast<std::size_t>(count) * sizeof(T));
+  return hn::Load(d, part);
+}
+
+/// The first `count` lanes to memory.
+template <class D, class T>
+HWY_INLINE void store_part(D d, hn::Vec<D> value, T* to, std::int64_t count) {
+  HWY_ALIGN T part[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(value, d, part);
+  std::memcpy(to, part, static_cast<std::size_t>(count) * sizeof(T));
+}
+
+/// Fold of the lanes of one vector, halving.
+template <class Fold, class D>
+HWY_INLINE hn::TFromD<D> fold_lanes(D d, hn::Vec<D> value) {
+  using T = hn::TFromD<D>;
+  HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(value, d, lanes);
+  for (std::size_t half = hn::Lanes(d) / 2; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) lanes[i] = Fold::join_one(lanes[i], lanes[i + half]);
+  }
+  return lanes[0];
+}
+
+}  // namespace einkern::kernel::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per target
