@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -29,7 +30,7 @@ class SmallVector {
   SmallVector(std::span<const T> values) { assign(values.begin(), values.end()); }
   SmallVector(const std::vector<T>& values) { assign(values.begin(), values.end()); }
   explicit SmallVector(std::size_t size, T value = T{}) { resize(size, value); }
-  template <std::input_iterator It>
+  template <std::forward_iterator It>
   SmallVector(It first, It last) {
     assign(first, last);
   }
@@ -45,7 +46,7 @@ class SmallVector {
   }
   ~SmallVector() = default;
 
-  template <std::input_iterator It>
+  template <std::forward_iterator It>
   void assign(It first, It last) {
     clear();
     reserve(static_cast<std::size_t>(std::distance(first, last)));

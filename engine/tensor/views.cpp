@@ -91,23 +91,12 @@ Tensor Tensor::slice(const Axis& asked, std::optional<std::int64_t> start,
   if (step == 0) fail<ValueError>("slice: step is 0");
   std::vector<AxisOf> axes = axes_of(*this);
   AxisOf& sliced = axes[axis];
-  const std::int64_t size = sliced.size;
-  // Walking backwards, positions run from size-1 down to -1 (before the first element).
-  const std::int64_t lowest = step > 0 ? 0 : -1;
-  const std::int64_t highest = step > 0 ? size : size - 1;
-  const auto clip = [&](std::int64_t bound) {
-    return std::clamp(bound < 0 ? bound + size : bound, lowest, highest);
-  };
-  const std::int64_t first = start ? clip(*start) : step > 0 ? lowest : highest;
-  const std::int64_t end = stop ? clip(*stop) : step > 0 ? highest : lowest;
-  // A longer step than the axis takes one element, as a step of the axis' size does.
-  step = std::clamp(step, -std::max<std::int64_t>(size, 1), std::max<std::int64_t>(size, 1));
-  const std::int64_t distance = step > 0 ? end - first : first - end;
-  const std::int64_t stride = sliced.stride;
-  const std::int64_t pace = step > 0 ? step : -step;
-  sliced.size = distance <= 0 ? 0 : (distance - 1) / pace + 1;
-  if (sliced.size > 1) sliced.stride *= step;
-  return view(*this, axes, sliced.size > 0 ? first * stride : 0);
+  const SliceRange range = slice_range(sliced.size, start, stop, step);
+  const std::int64_t offset = range.size > 0 ? range.start * sliced.stride : 0;
+  sliced.size = range.size;
+  // A step that takes one element may be any number; its product with the stride need not fit.
+  if (range.size > 1) sliced.stride *= step;
+  return view(*this, axes, offset);
 }
 
 Tensor Tensor::diagonal(const Axis& first, const Axis& second) const {
