@@ -146,8 +146,9 @@ const auto arrow = x3::rule<struct Arrow>{"'->'"} =
 
 const auto end = x3::rule<struct End>{"the end"} = x3::eoi;
 
-const auto equation_rule = x3::rule<struct EquationRule>{"an equation"} = (term % comma) >>
-                                                                          -(arrow >> term) > end;
+const auto terms = x3::rule<struct Terms>{"terms"} = (term % comma) >> -(arrow >> term);
+
+const auto equation_rule = x3::rule<struct EquationRule>{"an equation"} = terms > end;
 
 const auto term_alone = x3::rule<struct TermAlone>{"a term alone"} = term > end;
 
