@@ -28,18 +28,18 @@ Before look_back(std::u32string_view text, std::size_t where) {
   return before;
 }
 
-// The dots around a place, blanks between them included.
+// The dots around a place, blanks between them included. Three good ones may stand in front, as in
+// `... .`: the message is about all of them.
 Span dots_around(std::u32string_view text, std::size_t where) {
   const std::size_t before = text.substr(0, where).find_last_not_of(U" .");
-  std::size_t begin = text.find(U'.', before == kNowhere ? 0 : before + 1);
-  // Three good dots may stand before: `... .` is about the last one too.
-  std::size_t end = std::min(text.find_first_not_of(U" .", where), text.size());
-  end = text.substr(0, end).find_last_of(U'.') + 1;
+  const std::size_t begin = text.find(U'.', before == kNowhere ? 0 : before + 1);
+  const std::size_t behind = std::min(text.find_first_not_of(U" .", where), text.size());
+  const std::size_t end = text.substr(0, behind).find_last_of(U'.') + 1;
   return {begin, end - begin};
 }
 
 std::string describe(char32_t c) {
-  const std::string number = fmt::format("U+{:04X}", static_cast<std::uint32_t>(c));
+  std::string number = fmt::format("U+{:04X}", static_cast<std::uint32_t>(c));
   if (is_invisible(c)) return number;
   return fmt::format("'{}' ({})", encode_utf8({&c, 1}), number);
 }
