@@ -25,7 +25,8 @@ class SmallVector {
   using iterator = T*;
   using const_iterator = const T*;
 
-  SmallVector() noexcept {}
+  // Not `= default`: that would let `SmallVector{}` set every element of inline_.
+  SmallVector() noexcept {}  // NOLINT(modernize-use-equals-default)
   SmallVector(std::initializer_list<T> values) { assign(values.begin(), values.end()); }
   SmallVector(std::span<const T> values) { assign(values.begin(), values.end()); }
   SmallVector(const std::vector<T>& values) { assign(values.begin(), values.end()); }

@@ -96,6 +96,8 @@ concept Lender = MdspanLike<Bare> ||
 /// ValueError for null.
 template <Element T>
 Tensor borrow(T* data, const Shape& shape, const Strides& strides,
+              // It is moved, which clang-tidy 14 does not see inside a template.
+              // NOLINTNEXTLINE(performance-unnecessary-value-param)
               std::shared_ptr<const void> keep_alive = {}) {
   return lending::borrow_memory(data, dtype_of<T>, shape, strides, std::is_const_v<T>,
                                 std::move(keep_alive));
