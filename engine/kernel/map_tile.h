@@ -65,6 +65,10 @@ inline constexpr TileFault kNoFault = INT64_MAX;
 constexpr TileFault tile_fault(std::size_t instruction, MapFault fault) noexcept {
   return static_cast<TileFault>(instruction) * 8 + static_cast<TileFault>(fault);
 }
+constexpr std::size_t instruction_of(TileFault fault) noexcept {
+  return static_cast<std::size_t>(fault / 8);
+}
+constexpr MapFault reason_of(TileFault fault) noexcept { return static_cast<MapFault>(fault % 8); }
 
 /// A program made ready to run many tiles: scalars bound, every register given a place in scratch
 /// memory (places of dead registers are used again).

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step that copies a view into another, converting and transposing on the way.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "../base/error.h"
+#include "../base/machine.h"
+#include "elementwise.h"
+#include "frame.h"
+#include "parallel.h"
+#include "space.h"
+
+namespace einkern::exec {
+namespace {
+
+constexpr std::int64_t kTaskBytes = 256 << 10;  // of one task: a part of L2
+constexpr std::int64_t kLeastRun = 256;         // bytes for which a call of memcpy pays
+constexpr std::int64_t kSide = 64;  // of a transposed tile: 256 or 512 bytes, whole lines
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// The views of a copy over common axes: 0 is the output, 1 the input.
+struct Move {
+  std::byte* out;
+  const std::byte* in;
+  std::int64_t element;  // bytes
+  Space space;
+  kernel::Stores stores;
+  const kernel::CopyKernels& kernels;
+
+  double work() const { return static_cast<double>(space.size()); }
+  void finish() const {
+    if (stores == kernel::Stores::streaming) kernels.fence();
+  }
+};
+
+/// Both views dense along the last axis: runs of bytes, long ones in pieces.
+void copy_runs(const Move& move) {
+  const std::size_t last = move.space.rank() == 0 ? 0 : move.space.rank() - 1;
+  const std::int64_t run = (move.space.rank() == 0 ? 1 : move.space.sizes[last]) * move.element;
+  const std::int64_t runs = move.space.size() * move.element / run;
+  const std::int64_t pieces = divide_up(run, kTaskBytes);
+  const std::int64_t group = std::max<std::int64_t>(1, kTaskBytes / run);
+  parallel_for(divide_up(runs, group) * pieces, move.work(), [&](std::int64_t task) {
+    const std::int64_t begin = task % pieces * kTaskBytes;
+    const std::int64_t bytes = std::min(kTaskBytes, run - begin);
+    const std::int64_t first = task / pieces * group;
+    for (std::int64_t i = first; i < std::min(runs, first + group); ++i) {
+      std::byte* to = move.out + move.space.offset(0, i, last) * move.element + begin;
+      const std::byte* from = move.in + move.space.offset(1, i, last) * move.element + begin;
+      if (move.stores == kernel::Stores::streaming) {
+        move.kernels.stream(from, to, bytes);
+      } else {
+        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+      }
+    }
+    move.finish();
+  });
+}
+
+/// The output dense along its last axis, the input along `dense`: square tiles of the two. The
+/// other axes are walked in the order of the input, so that reads go on where they stopped.
+void copy_transposed(Move& move, std::size_t dense) {
+  Space& space = move.space;
+  const std::size_t last = space.rank() - 1;
+  space.move_axis(dense, last - 1);
+  for (std::size_t done = 0; done + 2 < last; ++done) {
+    std::size_t farthest = done;
+    for (std::size_t axis = done; axis + 1 < last; ++axis) {
+      if (std::abs(space.strides[1][axis]) > std::abs(space.strides[1][farthest])) farthest = axis;
+    }
+    space.move_axis(farthest, done);
+  }
+  const std::int64_t rows = space.sizes[last], columns = space.sizes[last - 1];
+  const std::int64_t in_stride = space.strides[1][last], out_stride = space.strides[0][last - 1];
+  const std::int64_t row_tiles = divide_up(rows, kSide), column_tiles = divide_up(columns, kSide);
+  const std::int64_t tiles = space.size() / (rows * columns) * row_tiles * column_tiles;
+  const std::int64_t group = std::max<std::int64_t>(
+      1, kTaskBytes / (std::min(rows, kSide) * std::min(columns, kSide) * move.element));
+  const auto transpose = move.element == 4 ? move.kernels.transpose_4 : move.kernels.transpose_8;
+  parallel_for(divide_up(tiles, group), move.work(), [&](std::int64_t task) {
+    for (std::int64_t tile = task * group; tile < std::min(tiles, (task + 1) * group); ++tile) {
+      const std::int64_t row = tile % row_tiles * kSide;
+      const std::int64_t column = tile / row_tiles % column_tiles * kSide;
+      const std::int64_t outer = tile / row_tiles / column_tiles;
+      transpose(
+          move.in + (space.offset(1, outer, last - 1) + row * in_stride + column) * move.element,
+          in_stride,
+          move.out + (space.offset(0, outer, last - 1) + column * out_stride + row) * move.element,
+          out_stride, std::min(kSide, rows - row), std::min(kSide, columns - column), move.stores);
+    }
+    move.finish();
+  });
+}
+
+/// The axis along which the input is dense while the output is dense along the last one; none when
+/// a tile in registers would not help.
+std::optional<std::size_t> transposed_axis(const Space& space, std::int64_t element) {
+  constexpr std::int64_t kLeastSide = 4;
+  if (space.rank() < 2 || element < 4) return {};
+  const std::size_t last = space.rank() - 1;
+  if (space.strides[0][last] != 1 || space.strides[1][last] == 0) return {};
+  if (space.sizes[last] < kLeastSide) return {};
+  for (std::size_t axis = 0; axis < last; ++axis) {
+    if (space.strides[1][axis] == 1 && space.sizes[axis] >= kLeastSide) return axis;
+  }
+  return {};
+}
+
+/// Everything else: a program that loads, and converts when the dtypes differ.
+void copy_elements(const plan::Copy& step, const Frame& frame) {
+  map::Program program;
+  const std::int32_t value = program.emit({.op = map::Op::load, .dtype = step.in.dtype});
+  if (step.in.dtype != step.out.dtype) {
+    program.emit({.op = map::Op::cast, .dtype = step.out.dtype, .a = value});
+  }
+  const kernel::TileFault fault =
+      run_elementwise(program, std::span(&step.in, 1), step.out, {}, frame);
+  if (fault != kernel::kNoFault) {
+    fail<ValueError>(fmt::format("astype: a value does not fit {}", name_of(step.out.dtype)));
+  }
+}
+
+}  // namespace
+
+void run(const plan::Copy& step, const Frame& frame) {
+  EINKERN_CHECK(step.in.layout.shape == step.out.layout.shape);
+  if (step.in.dtype != step.out.dtype) return copy_elements(step, frame);
+  const auto element = static_cast<std::int64_t>(size_of(step.out.dtype));
+  Move move{.out = frame.address(step.out),
+            .in = frame.address(step.in),
+            .element = element,
+            .space = make_space(step.out.layout.shape,
+                                {&step.out.layout.strides, &step.in.layout.strides}),
+            .stores = kernel::Stores::cached,
+            .kernels = frame.kernels.copy};
+  const Space& space = move.space;
+  const std::int64_t size = space.size();
+  if (size == 0) return;
+  if (size * element > machine().l2_bytes) move.stores = kernel::Stores::streaming;
+
+  const bool dense =
+      space.rank() == 0 || (space.strides[0].back() == 1 && space.strides[1].back() == 1);
+  if (dense && (space.rank() <= 1 || space.sizes.back() * element >= kLeastRun)) {
+    copy_runs(move);
+  } else if (const auto axis = transposed_axis(space, element); axis && !dense) {
+    copy_transposed(move, *axis);
+  } else {
+    copy_elements(step, frame);
+  }
+}
+
+}  // namespace einkern::exec

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts an index space into tiles and hands groups of them to threads.
+#include "elementwise.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+
+#include "parallel.h"
+#include "space.h"
+#include "task_memory.h"
+
+namespace einkern::exec {
+namespace {
+
+using kernel::Tile;
+using kernel::TileFault;
+using kernel::TileIndex;
+using kernel::TileOperand;
+using kernel::TileProgram;
+
+constexpr std::int64_t kTaskElements = 32768;  // enough to pay for a task, few enough to balance
+constexpr std::int64_t kTransposeSide = 32;    // two lines of f32 on either side
+
+/// How a space is cut: its last two axes into tiles, the others one position at a time.
+struct Cut {
+  std::int64_t rows = 1, columns = 1;  // of the last two axes
+  std::int64_t tile_rows = 1, tile_columns = 1;
+  std::int64_t row_tiles = 1, column_tiles = 1;
+  std::int64_t outer = 1;  // positions of the other axes
+
+  std::int64_t tiles() const noexcept { return outer * row_tiles * column_tiles; }
+};
+
+/// Makes the axis along which some input is dense the second last when the input is not dense along
+/// the last one. Tiles are then square, so that both sides use whole cache lines.
+bool prepare_transposes(Space& space) {
+  const std::size_t last = space.rank() - 1;
+  for (std::size_t v = 1; v < space.strides.size(); ++v) {
+    if (std::abs(space.strides[v][last]) <= 1) continue;
+    for (std::size_t axis = 0; axis < last; ++axis) {
+      if (std::abs(space.strides[v][axis]) != 1) continue;
+      space.move_axis(axis, last - 1);
+      return true;
+    }
+  }
+  return false;
+}
+
+Cut cut(const Space& space, bool transposes, std::int64_t capacity) {
+  Cut result;
+  const std::size_t rank = space.rank();
+  if (rank > 0) result.columns = space.sizes[rank - 1];
+  if (rank > 1) result.rows = space.sizes[rank - 2];
+  for (std::size_t axis = 0; axis + 2 < rank; ++axis) result.outer *= space.sizes[axis];
+  if (transposes) {
+    result.tile_rows = std::min({result.rows, kTransposeSide, capacity / kTransposeSide});
+    result.tile_columns = std::min(result.columns, kTransposeSide);
+  } else {
+    result.tile_columns = std::min(result.columns, capacity);
+    result.tile_rows = std::min(result.rows, std::max<std::int64_t>(1, capacity / result.columns));
+  }
+  result.row_tiles = (result.rows + result.tile_rows - 1) / result.tile_rows;
+  result.column_tiles = (result.columns + result.tile_columns - 1) / result.tile_columns;
+  return result;
+}
+
+void keep_least(std::atomic<TileFault>& least, TileFault fault) {
+  TileFault seen = least.load(std::memory_order_relaxed);
+  while (fault < seen && !least.compare_exchange_weak(seen, fault, std::memory_order_relaxed)) {
+  }
+}
+
+/// Everything that the tiles of one step share.
+class Run {
+ public:
+  Run(const TileProgram& program, Space space, const Cut& cut, std::vector<TileOperand> operands,
+      std::vector<DType> dtypes, std::size_t axes)
+      : program_(program),
+        space_(std::move(space)),
+        cut_(cut),
+        operands_(std::move(operands)),
+        dtypes_(std::move(dtypes)),
+        axes_(axes) {}
+
+  TileFault run(std::int64_t first, std::int64_t last) const {
+    const TaskMemory memory(program_.scratch_bytes());
+    std::vector<TileOperand> operands(operands_.size());  // the output, then the inputs
+    std::vector<TileIndex> indices(axes_);
+    TileFault fault = program_.prepare(memory.data(), cut_.tile_rows * cut_.tile_columns);
+    for (std::int64_t tile = first; tile < last; ++tile) {
+      fault = std::min(fault, run_tile(tile, operands, indices, memory.data()));
+    }
+    return fault;
+  }
+
+ private:
+  TileFault run_tile(std::int64_t tile, std::vector<TileOperand>& operands,
+                     std::vector<TileIndex>& indices, std::byte* scratch) const {
+    const std::int64_t column = tile % cut_.column_tiles * cut_.tile_columns;
+    const std::int64_t row = tile / cut_.column_tiles % cut_.row_tiles * cut_.tile_rows;
+    std::int64_t outer = tile / cut_.column_tiles / cut_.row_tiles;
+    const std::size_t rank = space_.rank();
+    const std::size_t outer_axes = rank > 2 ? rank - 2 : 0;
+    for (std::size_t v = 0; v < operands.size(); ++v) {
+      const std::int64_t at = space_.offset(v, outer, outer_axes) + row * operands_[v].row_stride +
+                              column * operands_[v].stride;
+      operands[v] = operands_[v];
+      operands[v].data += at * static_cast<std::int64_t>(size_of(dtypes_[v]));
+    }
+    for (std::size_t axis = rank; axis-- > 0;) {
+      TileIndex index;
+      if (axis + 1 == rank) {
+        index = {column, 0, 1};
+      } else if (axis + 2 == rank) {
+        index = {row, 1, 0};
+      } else {
+        index = {outer % space_.sizes[axis], 0, 0};
+        outer /= space_.sizes[axis];
+      }
+      if (const std::int64_t origin = space_.origins[axis]; origin >= 0) {
+        indices[static_cast<std::size_t>(origin)] = index;
+      }
+    }
+    return program_.run({.rows = std::min(cut_.tile_rows, cut_.rows - row),
+                         .columns = std::min(cut_.tile_columns, cut_.columns - column),
+                         .inputs = std::span(operands).subspan(1),
+                         .indices = indices,
+                         .out = operands[0]},
+                        scratch);
+  }
+
+  const TileProgram& program_;
+  Space space_;
+  Cut cut_;
+  std::vector<TileOperand> operands_;  // at the first element, with the steps of a tile
+  std::vector<DType> dtypes_;
+  std::size_t axes_;
+};
+
+}  // namespace
+
+TileFault run_elementwise(const map::Program& program, std::span<const plan::Operand> inputs,
+                          const plan::Operand& out, std::span<const map::Scalar> scalars,
+                          const Frame& frame) {
+  const Dims& shape = out.layout.shape;
+  std::vector<bool> pinned(shape.size());
+  for (const map::Instruction& code : program.code) {
+    if (code.op == map::Op::index) pinned[static_cast<std::size_t>(code.arg)] = true;
+  }
+  std::vector<const Dims*> views{&out.layout.strides};
+  std::vector<TileOperand> operands{{frame.address(out)}};
+  std::vector<DType> dtypes{out.dtype};
+  for (const plan::Operand& input : inputs) {
+    views.push_back(&input.layout.strides);
+    operands.push_back({frame.address(input)});
+    dtypes.push_back(input.dtype);
+  }
+
+  Space space = make_space(shape, views, pinned);
+  const std::int64_t size = space.size();
+  if (size == 0) return kernel::kNoFault;
+  const std::size_t rank = space.rank();
+  const bool transposes = rank > 1 && prepare_transposes(space);
+  for (std::size_t v = 0; v < operands.size(); ++v) {
+    if (rank > 0) operands[v].stride = space.strides[v][rank - 1];
+    if (rank > 1) operands[v].row_stride = space.strides[v][rank - 2];
+  }
+
+  const TileProgram tiles(program, scalars, frame.kernels.map);
+  const Cut how = cut(space, transposes, tiles.capacity());
+  const Run run(tiles, std::move(space), how, std::move(operands), std::move(dtypes), shape.size());
+  const std::int64_t group =
+      std::max<std::int64_t>(1, kTaskElements / (how.tile_rows * how.tile_columns));
+  const std::int64_t tasks = (how.tiles() + group - 1) / group;
+  const double work = static_cast<double>(size) * static_cast<double>(program.code.size());
+  std::atomic<TileFault> least = kernel::kNoFault;
+  parallel_for(tasks, work, [&](std::int64_t task) {
+    keep_least(least, run.run(task * group, std::min(how.tiles(), (task + 1) * group)));
+  });
+  return least;
+}
+
+}  // namespace einkern::exec

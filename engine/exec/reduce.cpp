@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step that folds axes: along runs or down columns, in pieces and trees that shapes alone
+// decide.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "../base/error.h"
+#include "frame.h"
+#include "parallel.h"
+#include "space.h"
+#include "task_memory.h"
+
+namespace einkern::exec {
+namespace {
+
+using kernel::Int128;
+
+constexpr std::int64_t kColumns = 1024;  // columns folded at a time: their partials stay in L1
+constexpr std::int64_t kPieceElements = 65536;  // elements of one piece of a long fold
+constexpr std::int64_t kManyUnits = 64;         // with so many results no fold is cut into pieces
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Joins blocks of partials pairwise as they come: level i holds the fold of 2^i blocks.
+class Tree {
+ public:
+  Tree(const kernel::FoldKernels& fold, std::int64_t width, std::size_t partial)
+      : fold_(fold), width_(width), bytes_(static_cast<std::size_t>(width) * partial) {
+    spare_ = std::make_unique<TaskMemory>(bytes_);
+  }
+
+  /// Where the next block is to be written, before `push`.
+  std::byte* next() const { return spare_->data(); }
+  void push(std::int64_t width) {
+    std::size_t level = 0;
+    for (std::uint64_t rest = count_; (rest & 1) != 0; rest >>= 1, ++level) {
+      fold_.join(levels_[level]->data(), spare_->data(), width);
+      std::swap(levels_[level], spare_);
+    }
+    if (level == levels_.size()) levels_.push_back(std::make_unique<TaskMemory>(bytes_));
+    std::swap(levels_[level], spare_);
+    ++count_;
+  }
+  /// The fold of everything pushed, at least one block, to `out`; the tree is empty afterwards.
+  void finish(std::int64_t width, std::byte* out) {
+    const std::size_t bytes =
+        bytes_ / static_cast<std::size_t>(width_) * static_cast<std::size_t>(width);
+    std::byte* total = nullptr;
+    std::size_t level = 0;
+    for (std::uint64_t rest = count_; rest != 0; rest >>= 1, ++level) {
+      if ((rest & 1) == 0) continue;
+      if (total != nullptr) fold_.join(levels_[level]->data(), total, width);
+      total = levels_[level]->data();
+    }
+    std::memcpy(out, total, bytes);
+    count_ = 0;
+  }
+
+ private:
+  const kernel::FoldKernels& fold_;
+  std::int64_t width_;
+  std::size_t bytes_;
+  std::unique_ptr<TaskMemory> spare_;
+  std::vector<std::unique_ptr<TaskMemory>> levels_;
+  std::uint64_t count_ = 0;
+};
+
+/// Turns loops that run backwards round, moving the first element, then orders and fuses them.
+Space loops_of(const plan::Loops& loops, std::int64_t& in_first, std::int64_t& out_first) {
+  Dims sizes, in, out;
+  for (plan::Loop loop : loops) {
+    if (loop.a < 0) {
+      in_first += (loop.size - 1) * loop.a;
+      out_first += (loop.size - 1) * loop.c;
+      loop.a = -loop.a;
+      loop.c = -loop.c;
+    }
+    sizes.push_back(loop.size);
+    in.push_back(loop.a);
+    out.push_back(loop.c);
+  }
+  return make_space(sizes, {&in, &out});
+}
+
+/// One fold of a tensor. A unit is what one call of a kernel folds: a single result, or (`down`) up
+/// to kColumns neighbouring ones; a unit's reduced positions may be cut into pieces.
+class Folding {
+ public:
+  Folding(const plan::Reduce& step, const Frame& frame)
+      : fold_(frame.kernels.reduce.of(static_cast<kernel::Fold>(step.op), step.out.dtype)),
+        dtype_(step.out.dtype),
+        element_(static_cast<std::int64_t>(size_of(dtype_))),
+        partial_(kernel::partial_size(dtype_)) {
+    std::int64_t in_first = 0, out_first = 0;
+    kept_ = loops_of(step.kept, in_first, out_first);
+    reduced_ = loops_of(step.reduced, in_first, out_first);
+    in_ = frame.address(step.in) + in_first * element_;
+    out_ = frame.address(step.out) + out_first * element_;
+
+    const std::size_t kept_rank = kept_.rank();
+    down_ = kept_rank > 0 && kept_.strides[0].back() == 1 &&
+            (reduced_.rank() == 0 || reduced_.strides[0].back() != 1);
+    outer_ = down_ ? kept_rank - 1 : kept_rank;
+    columns_ = down_ ? kept_.sizes.back() : 1;
+    column_step_ = down_ ? kept_.strides[1].back() : 0;
+    width_ = std::min(columns_, kColumns);
+    column_tiles_ = divide_up(columns_, width_);
+    inner_ = reduced_.rank() == 0 ? 1 : reduced_.sizes.back();
+    inner_step_ = reduced_.rank() == 0 ? 0 : reduced_.strides[0].back();
+    count_ = reduced_.size();
+    units_ = kept_.size() / columns_ * column_tiles_;
+    piece_ = count_;
+    if (units_ < kManyUnits) {
+      piece_ = std::min(count_, std::max(kernel::kColumnRows, kPieceElements / width_));
+    }
+  }
+
+  /// False when some integer result does not fit.
+  bool run() {
+    const std::int64_t pieces = divide_up(count_, piece_);
+    const double work = static_cast<double>(count_) * static_cast<double>(kept_.size());
+    std::atomic<bool> fits = true;
+    if (pieces == 1) {
+      const std::int64_t group = std::max<std::int64_t>(1, kPieceElements / (count_ * width_));
+      parallel_for(divide_up(units_, group), work, [&](std::int64_t task) {
+        Tree tree(fold_, width_, partial_);
+        const TaskMemory total(bytes_of(1));
+        for (std::int64_t u = task * group; u < std::min(units_, (task + 1) * group); ++u) {
+          fold_piece(u, 0, count_, tree, total.data());
+          if (!store(u, total.data())) fits = false;
+        }
+      });
+      return fits;
+    }
+    const TaskMemory partials(bytes_of(units_ * pieces));
+    parallel_for(units_ * pieces, work, [&](std::int64_t task) {
+      Tree tree(fold_, width_, partial_);
+      const std::int64_t first = task % pieces * piece_;
+      fold_piece(task / pieces, first, std::min(count_, first + piece_), tree,
+                 partials.data() + bytes_of(task));
+    });
+    parallel_for(units_, static_cast<double>(units_ * pieces * width_), [&](std::int64_t unit) {
+      const auto at = [&](std::int64_t piece) {
+        return partials.data() + bytes_of(unit * pieces + piece);
+      };
+      for (std::int64_t step = 1; step < pieces; step *= 2) {
+        for (std::int64_t piece = 0; piece + step < pieces; piece += 2 * step) {
+          fold_.join(at(piece), at(piece + step), width_at(unit));
+        }
+      }
+      if (!store(unit, at(0))) fits = false;
+    });
+    return fits;
+  }
+
+ private:
+  std::size_t bytes_of(std::int64_t blocks) const {
+    return static_cast<std::size_t>(blocks * width_) * partial_;
+  }
+  std::int64_t first_column(std::int64_t unit) const { return unit % column_tiles_ * width_; }
+  std::int64_t width_at(std::int64_t unit) const {
+    return std::min(width_, columns_ - first_column(unit));
+  }
+
+  /// Partials of the reduced positions first..last-1 of a unit, to `out`.
+  void fold_piece(std::int64_t unit, std::int64_t first, std::int64_t last, Tree& tree,
+                  std::byte* out) const {
+    const std::int64_t width = width_at(unit);
+    const std::byte* const base =
+        in_ + (kept_.offset(0, unit / column_tiles_, outer_) + first_column(unit)) * element_;
+    const std::size_t outer_axes = reduced_.rank() == 0 ? 0 : reduced_.rank() - 1;
+    for (std::int64_t at = first; at < last;) {
+      const std::int64_t position = at % inner_;
+      std::int64_t count = std::min(inner_ - position, last - at);
+      if (down_) count = std::min(count, kernel::kColumnRows);
+      const std::byte* const from =
+          base + (reduced_.offset(0, at / inner_, outer_axes) + position * inner_step_) * element_;
+      const bool only = at == first && at + count == last;
+      std::byte* const to = only ? out : tree.next();
+      if (down_) {
+        fold_.columns(from, count, inner_step_, width, to);
+      } else {
+        fold_.row(from, count, inner_step_, to);
+      }
+      if (only) return;
+      tree.push(width);
+      at += count;
+    }
+    tree.finish(width, out);
+  }
+
+  /// Partials of a unit to where its results belong.
+  bool store(std::int64_t unit, const std::byte* partials) const {
+    std::byte* const to =
+        out_ + (kept_.offset(1, unit / column_tiles_, outer_) + first_column(unit) * column_step_) *
+                   element_;
+    const std::int64_t width = width_at(unit);
+    if (dtype_ == DType::f32) return store_as<float, float>(partials, to, width);
+    if (dtype_ == DType::f64) return store_as<double, double>(partials, to, width);
+    return store_as<Int128, std::int64_t>(partials, to, width);
+  }
+  template <class Partial, class T>
+  bool store_as(const std::byte* partials, std::byte* out, std::int64_t width) const {
+    const Partial* from = reinterpret_cast<const Partial*>(partials);
+    T* to = reinterpret_cast<T*>(out);
+    bool fits = true;
+    for (std::int64_t j = 0; j < width; ++j) {
+      const T value = static_cast<T>(from[j]);
+      if constexpr (sizeof(Partial) > sizeof(T)) fits &= value == from[j];
+      to[j * column_step_] = value;
+    }
+    return fits;
+  }
+
+  const kernel::FoldKernels& fold_;
+  DType dtype_;
+  std::int64_t element_;
+  std::size_t partial_;
+  Space kept_, reduced_;  // view 0: in, view 1: out
+  const std::byte* in_;
+  std::byte* out_;
+  bool down_;                           // the kept axis is dense in `in`: fold down columns
+  std::size_t outer_;                   // kept axes outside a unit
+  std::int64_t columns_, column_step_;  // of the dense kept axis
+  std::int64_t width_, column_tiles_;   // its tiles
+  std::int64_t inner_, inner_step_;     // innermost reduced axis
+  std::int64_t count_, piece_;          // reduced positions of a unit, and of a piece
+  std::int64_t units_;
+};
+
+bool is_empty(const plan::Loops& loops) {
+  return std::any_of(loops.begin(), loops.end(), [](const plan::Loop& l) { return l.size == 0; });
+}
+
+}  // namespace
+
+void run(const plan::Reduce& step, const Frame& frame) {
+  EINKERN_CHECK(step.in.dtype == step.out.dtype);
+  EINKERN_CHECK(compute_dtype(step.out.dtype) == step.out.dtype);
+  if (is_empty(step.kept)) return;
+  if (is_empty(step.reduced)) {
+    if (step.op == plan::ReduceOp::max || step.op == plan::ReduceOp::min) {
+      fail<ValueError>(fmt::format("{}: no elements to reduce", plan::name_of(step.op)));
+    }
+    run(plan::Fill{.out = step.out, .value = step.op == plan::ReduceOp::prod ? 1.0 : 0.0}, frame);
+    return;
+  }
+  if (!Folding(step, frame).run()) {
+    fail<ValueError>(fmt::format("{}: integer overflow", plan::name_of(step.op)));
+  }
+}
+
+}  // namespace einkern::exec
