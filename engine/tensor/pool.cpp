@@ -74,13 +74,13 @@ void Pool::give(void* data, std::size_t capacity) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     if (capacity <= bound_) {
-      auto keep_from = blocks_.begin();
+      std::ptrdiff_t surplus = 0;
       std::size_t kept = bytes_;
-      while (kept > bound_ - capacity) kept -= (keep_from++)->capacity;
-      evicted.assign(blocks_.begin(), keep_from);
-      blocks_.reserve(blocks_.size() + 1);  // the last thing that can throw
-      blocks_.erase(blocks_.begin(), keep_from);
-      blocks_.push_back({data, capacity});
+      while (kept > bound_ - capacity)
+        kept -= blocks_[static_cast<std::size_t>(surplus++)].capacity;
+      evicted.assign(blocks_.begin(), blocks_.begin() + surplus);
+      blocks_.push_back({data, capacity});  // the last thing that can throw
+      blocks_.erase(blocks_.begin(), blocks_.begin() + surplus);
       bytes_ = kept + capacity;
       data = nullptr;
     }

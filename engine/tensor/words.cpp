@@ -106,6 +106,14 @@ std::vector<std::string> aligned_floats(std::span<const T> values) {
     fraction = std::max(fraction, parts[i].fraction.size());
     if (exponent) exponent_digits = std::max(exponent_digits, parts[i].exponent.size() - 1);
   }
+  for (std::size_t i = 0; exponent && i < values.size(); ++i) {
+    // Shorter fractions are not padded with zeros but continued with the digits of the exact value.
+    if (!std::isfinite(values[i]) || parts[i].fraction.size() == fraction) continue;
+    const std::string digits =
+        digits_of(values[i], std::chars_format::scientific, static_cast<int>(fraction));
+    parts[i].whole = digits.substr(0, digits.find('.'));
+    parts[i].fraction = digits.substr(parts[i].whole.size() + 1, fraction);
+  }
   std::size_t tail = 1 + fraction + (exponent ? 2 + exponent_digits : 0);
   std::size_t width = whole + tail;
   for (const T value : values) {
