@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "../base/machine.h"
 #include "../map/program.h"
 #include "../plan/plan.h"
 
@@ -16,6 +17,9 @@ struct Bindings {
   std::span<void* const> outputs;
   std::span<const map::Scalar> scalars;
 };
+
+/// The SIMD target that plans run on now.
+const Target& current_target();
 
 /// Executes the steps in order. Temporaries come from the pool and return to it when dead.
 /// `threads` 0: section "Threads" of docs/route.md. Errors: ValueError for integer overflow, integer

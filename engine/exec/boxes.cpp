@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes of boxes and offsets of their positions.
+#include "boxes.h"
+
+#include <algorithm>
+
+namespace einkern::exec {
+namespace {
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// A part of `size` that is at most about `wanted`: even parts, rounded up to `multiple` where no
+/// part gets lost by it.
+std::int64_t even_part(std::int64_t size, std::int64_t wanted, std::int64_t multiple) {
+  if (wanted >= size) return size;
+  const std::int64_t parts = divide_up(size, std::max<std::int64_t>(wanted, 1));
+  const std::int64_t part = divide_up(size, parts);
+  return std::min(size, divide_up(part, multiple) * multiple);
+}
+
+/// Adds a loop outside the `filled` positions listed so far; returns how many there are then.
+std::int64_t widen(std::int64_t* to, std::int64_t filled, std::int64_t size, std::int64_t stride) {
+  for (std::int64_t i = 1; i < size; ++i) {
+    for (std::int64_t j = 0; j < filled; ++j) to[i * filled + j] = to[j] + i * stride;
+  }
+  return filled * size;
+}
+
+}  // namespace
+
+std::int64_t extent(const plan::Loops& loops) noexcept {
+  std::int64_t product = 1;
+  for (const plan::Loop& loop : loops) product *= loop.size;
+  return product;
+}
+
+std::int64_t offset_at(const plan::Loops& loops, std::int64_t index, StrideOf stride) noexcept {
+  std::int64_t offset = 0;
+  for (std::size_t l = loops.size(); l-- > 0;) {
+    offset += index % loops[l].size * (loops[l].*stride);
+    index /= loops[l].size;
+  }
+  return offset;
+}
+
+void list_offsets(const plan::Loops& loops, StrideOf stride, std::int64_t* to) noexcept {
+  std::int64_t filled = 1;
+  to[0] = 0;
+  for (std::size_t l = loops.size(); l-- > 0;) {
+    filled = widen(to, filled, loops[l].size, loops[l].*stride);
+  }
+}
+
+Boxes::Boxes(const plan::Loops& loops, std::initializer_list<StrideOf> units, std::int64_t line,
+             std::int64_t target, std::int64_t multiple)
+    : loops_(&loops), box_(loops.size(), 1) {
+  for (const StrideOf stride : units) {
+    for (std::size_t l = 0; l < loops.size(); ++l) {
+      if (loops[l].*stride == 1) box_[l] = std::min(loops[l].size, line);
+    }
+  }
+  for (const std::int64_t size : box_) largest_ *= size;
+  for (std::size_t l = loops.size(); l-- > 0;) {
+    const std::int64_t others = largest_ / box_[l];
+    const std::int64_t wanted = std::max(box_[l], target / others);
+    box_[l] = even_part(loops[l].size, wanted, others % multiple == 0 ? 1 : multiple);
+    largest_ = others * box_[l];
+  }
+  for (std::size_t l = 0; l < loops.size(); ++l) count_ *= divide_up(loops[l].size, box_[l]);
+}
+
+template <class F>
+void Boxes::each_loop(std::int64_t box, const F& f) const noexcept {
+  for (std::size_t l = loops_->size(); l-- > 0;) {
+    const std::int64_t parts = divide_up((*loops_)[l].size, box_[l]);
+    const std::int64_t start = box % parts * box_[l];
+    f((*loops_)[l], start, std::min(box_[l], (*loops_)[l].size - start));
+    box /= parts;
+  }
+}
+
+std::int64_t Boxes::size(std::int64_t box) const noexcept {
+  std::int64_t product = 1;
+  each_loop(box, [&](const plan::Loop&, std::int64_t, std::int64_t size) { product *= size; });
+  return product;
+}
+
+std::int64_t Boxes::offsets(std::int64_t box, StrideOf stride, std::int64_t* to) const noexcept {
+  std::int64_t base = 0, filled = 1;
+  to[0] = 0;
+  each_loop(box, [&](const plan::Loop& loop, std::int64_t start, std::int64_t size) {
+    base += start * (loop.*stride);
+    filled = widen(to, filled, size, loop.*stride);
+  });
+  for (std::int64_t i = 0; i < filled; ++i) to[i] += base;
+  return filled;
+}
+
+kernel::UnitRun Boxes::unit(std::int64_t box, StrideOf stride) const noexcept {
+  kernel::UnitRun unit;
+  std::int64_t inner = 1;
+  each_loop(box, [&](const plan::Loop& loop, std::int64_t, std::int64_t size) {
+    if (loop.*stride == 1 && unit.size == 1) unit = {.size = size, .inner = inner};
+    inner *= size;
+  });
+  return unit;
+}
+
+}  // namespace einkern::exec

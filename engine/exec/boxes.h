@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts a group of loops into boxes in label space and lists the offsets of the positions of a box.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+
+#include "../base/layout.h"
+#include "../kernel/matmul.h"
+#include "../plan/step.h"
+
+namespace einkern::exec {
+
+/// Stride of a loop in one tensor: `&plan::Loop::a`, `b` or `c`.
+using StrideOf = std::int64_t plan::Loop::*;
+
+/// Number of positions of a group.
+std::int64_t extent(const plan::Loops& loops) noexcept;
+
+/// Offset of position `index` (flattened, last loop innermost) of a group.
+std::int64_t offset_at(const plan::Loops& loops, std::int64_t index, StrideOf stride) noexcept;
+
+/// Writes the offsets of all positions of a group, flattened.
+void list_offsets(const plan::Loops& loops, StrideOf stride, std::int64_t* to) noexcept;
+
+/// A group of loops cut into a grid of boxes. Boxes, not intervals of the flattened group: whole
+/// lines of every tensor fit into one box even where their unit strides lie along different labels.
+class Boxes {
+ public:
+  /// Boxes of about `target` positions: a line (`line` elements) of the unit-stride loop of each
+  /// tensor in `units`, then inner loops as far as they fit. Ends inside a loop are multiples of
+  /// `multiple` where that does not make boxes uneven. A function of its arguments only.
+  Boxes(const plan::Loops& loops, std::initializer_list<StrideOf> units, std::int64_t line,
+        std::int64_t target, std::int64_t multiple);
+
+  std::int64_t count() const noexcept { return count_; }
+  /// Positions of the largest box.
+  std::int64_t largest() const noexcept { return largest_; }
+  std::int64_t size(std::int64_t box) const noexcept;
+
+  /// Writes the offset of every position of a box, flattened; returns how many.
+  std::int64_t offsets(std::int64_t box, StrideOf stride, std::int64_t* to) const noexcept;
+  /// Where the unit stride of a tensor lies within a box.
+  kernel::UnitRun unit(std::int64_t box, StrideOf stride) const noexcept;
+
+ private:
+  /// Start and size of a box along every loop, innermost first.
+  template <class F>
+  void each_loop(std::int64_t box, const F& f) const noexcept;
+
+  const plan::Loops* loops_;
+  Dims box_;  // sizes along every loop
+  std::int64_t count_ = 1, largest_ = 1;
+};
+
+}  // namespace einkern::exec

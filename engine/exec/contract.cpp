@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dispatches a contraction to the code of its regime and element type.
+#include "contract.h"
+
+#include "../base/error.h"
+#include "boxes.h"
+
+namespace einkern::exec {
+namespace {
+
+/// The sums of nothing.
+void fill_zero(const plan::Contract& step, const Frame& frame) {
+  plan::Loops loops = step.batch;
+  loops.insert(loops.end(), step.m.begin(), step.m.end());
+  loops.insert(loops.end(), step.n.begin(), step.n.end());
+  const std::int64_t count = extent(loops);
+  dispatch(step.c.dtype, [&]<class T>(std::type_identity<T>) {
+    T* const c = reinterpret_cast<T*>(frame.address(step.c));
+    for (std::int64_t i = 0; i < count; ++i) c[offset_at(loops, i, &plan::Loop::c)] = T{0};
+  });
+}
+
+}  // namespace
+
+void run(const plan::Contract& step, const Frame& frame) {
+  EINKERN_CHECK(step.a.dtype == step.c.dtype && step.b.dtype == step.c.dtype);
+  if (extent(step.batch) == 0 || extent(step.m) == 0 || extent(step.n) == 0) return;
+  if (extent(step.k) == 0) return fill_zero(step, frame);
+  if (!is_float(step.c.dtype)) return run_integer(step, frame);
+  run_matmul(step, frame);
+}
+
+}  // namespace einkern::exec

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a contraction as packed matrix products: boxes of m, n and k packed without transposing, the
+// product of every pair written where it belongs.
+#include <algorithm>
+#include <cstdint>
+
+#include "../base/machine.h"
+#include "boxes.h"
+#include "contract.h"
+#include "parallel.h"
+#include "scratch.h"
+
+namespace einkern::exec {
+namespace {
+
+using kernel::Panels;
+using plan::Loop;
+
+/// Which part of the work a task owns.
+enum class Cut : std::uint8_t {
+  batch,    // whole matrices of the batch: packs both operands for itself
+  columns,  // boxes of n: packs its part of b, shares a packed a
+  rows,     // boxes of m: packs its part of a, shares a packed b
+};
+
+// A packed operand that all tasks share stays below this much memory; longer sums take rounds.
+constexpr std::int64_t kSharedBytes = std::int64_t{64} << 20;
+// Work of a task: enough to hide the start of it, little enough for threads to end together.
+constexpr double kTaskFlops = 4e6;
+constexpr std::int64_t kTasks = 8;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// How a contraction is blocked. All sums are cut by `k` alone, which depends on the step and the
+/// target only; m and n may be cut anyhow without changing a bit.
+template <class T>
+struct Blocking {
+  std::int64_t mr, nr;
+  Boxes k, m, n;
+  std::int64_t batch;
+  Cut cut;
+
+  Blocking(const plan::Contract& step, const Target& target)
+      : mr(sizeof(T) == 4 ? target.mr_f32 : target.mr_f64),
+        nr(sizeof(T) == 4 ? target.nr_f32 : target.nr_f64),
+        k(step.k, {&Loop::a, &Loop::b}, kLine, sizeof(T) == 4 ? target.kc_f32 : target.kc_f64,
+          kLine),
+        m(step.m, {&Loop::a}, kLine, 1, 1),
+        n(step.n, {&Loop::b}, kLine, 1, 1),
+        batch(extent(step.batch)) {
+    const std::int64_t rows = extent(step.m), columns = extent(step.n);
+    const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(columns) *
+                         static_cast<double>(extent(step.k));
+    cut = batch >= kTasks && flops < 64 * kTaskFlops ? Cut::batch
+          : columns >= rows                          ? Cut::columns
+                                                     : Cut::rows;
+    // A sixth of L2 for a block of a, a quarter for one of b; the rest is for c and what comes
+    // next.
+    const std::int64_t step_bytes = k.largest() * static_cast<std::int64_t>(sizeof(T));
+    std::int64_t mc = std::max(4 * mr, machine().l2_bytes / 6 / step_bytes / mr * mr);
+    std::int64_t nc = std::max(nr, machine().l2_bytes / 4 / step_bytes / nr * nr);
+    const auto tasks =
+        static_cast<std::int64_t>(std::clamp(flops / kTaskFlops, 1.0, static_cast<double>(kTasks)));
+    if (cut == Cut::columns) nc = std::min(nc, divide_up(divide_up(columns, tasks), nr) * nr);
+    if (cut == Cut::rows) mc = std::min(mc, divide_up(divide_up(rows, tasks), mr) * mr);
+    m = Boxes(step.m, {&Loop::a}, kLine, mc, mr);
+    n = Boxes(step.n, {&Loop::c, &Loop::b}, kLine, nc, nr);
+  }
+
+  static constexpr std::int64_t kLine = 64 / sizeof(T);
+
+  Panels rows(std::int64_t count) const { return {.positions = count, .width = mr}; }
+  Panels columns(std::int64_t count) const {
+    return {.positions = count, .width = nr, .padded = true};
+  }
+};
+
+/// One operand of the product: where it lies and how its boxes are packed.
+template <class T>
+struct Side {
+  const T* data;
+  StrideOf stride;  // of this operand
+  const Boxes& boxes;
+  std::int64_t width;
+  bool padded;
+
+  Panels panels(std::int64_t positions) const { return {positions, width, padded}; }
+  /// Elements of the largest packed box.
+  std::int64_t largest(const Boxes& k) const {
+    return panels(boxes.largest()).packed_size(k.largest());
+  }
+
+  void pack(const kernel::MatmulFunctions<T>& functions, const Boxes& k, std::int64_t box,
+            std::int64_t k_box, std::int64_t batch_offset, std::int64_t* lanes, std::int64_t* steps,
+            T* to) const {
+    const std::int64_t lane_count = boxes.offsets(box, stride, lanes);
+    const std::int64_t step_count = k.offsets(k_box, stride, steps);
+    functions.pack({.source = data + batch_offset,
+                    .lanes = {lanes, lane_count, boxes.unit(box, stride)},
+                    .steps = {steps, step_count, k.unit(k_box, stride)},
+                    .panels = panels(lane_count),
+                    .packed = to});
+  }
+};
+
+template <class T>
+class PackedProduct {
+ public:
+  PackedProduct(const plan::Contract& step, const Frame& frame)
+      : step_(step),
+        functions_(frame.kernels.matmul.of<T>()),
+        blocking_(step, frame.kernels.target),
+        a_{reinterpret_cast<const T*>(frame.address(step.a)), &Loop::a, blocking_.m, blocking_.mr,
+           false},
+        b_{reinterpret_cast<const T*>(frame.address(step.b)), &Loop::b, blocking_.n, blocking_.nr,
+           true},
+        c_(reinterpret_cast<T*>(frame.address(step.c))),
+        work_(static_cast<double>(extent(step.m)) * static_cast<double>(extent(step.n)) *
+              static_cast<double>(extent(step.k)) / 4) {
+    const double bytes = static_cast<double>(extent(step.m)) * static_cast<double>(extent(step.n)) *
+                         static_cast<double>(blocking_.batch) * sizeof(T);
+    stream_ = blocking_.k.count() == 1 && bytes > 4.0 * static_cast<double>(machine().l2_bytes);
+  }
+
+  void run() {
+    if (blocking_.cut == Cut::batch) {
+      run_batch();
+      return;
+    }
+    for (std::int64_t entry = 0; entry < blocking_.batch; ++entry) run_shared(entry);
+  }
+
+ private:
+  /// Arrays of one task, cut out of its scratch block.
+  struct Scratch {
+    std::int64_t *rows, *columns, *lanes, *steps;
+    T *a, *b;
+    std::size_t bytes;
+
+    Scratch(const Blocking<T>& blocking, std::int64_t a_size, std::int64_t b_size,
+            std::byte* block) {
+      Carver carver(block);
+      rows = carver.take<std::int64_t>(blocking.m.largest());
+      columns = carver.take<std::int64_t>(blocking.n.largest());
+      lanes = carver.take<std::int64_t>(std::max(blocking.m.largest(), blocking.n.largest()));
+      steps = carver.take<std::int64_t>(blocking.k.largest());
+      a = carver.take<T>(a_size);
+      b = carver.take<T>(b_size);
+      bytes = carver.bytes();
+    }
+  };
+
+  /// c of one pair of boxes, from their packed operands.
+  void multiply(std::int64_t m_box, std::int64_t n_box, std::int64_t k_box, const T* a, const T* b,
+                T* c, const Scratch& scratch) const {
+    const std::int64_t rows = blocking_.m.offsets(m_box, &Loop::c, scratch.rows);
+    const std::int64_t columns = blocking_.n.offsets(n_box, &Loop::c, scratch.columns);
+    functions_.multiply({.a = a,
+                         .b = b,
+                         .c = c,
+                         .rows = scratch.rows,
+                         .columns = scratch.columns,
+                         .row_count = rows,
+                         .column_count = columns,
+                         .steps = blocking_.k.size(k_box),
+                         .update = k_box > 0 ? kernel::Update::add
+                                   : stream_ ? kernel::Update::stream
+                                             : kernel::Update::store});
+  }
+
+  // Every task takes whole matrices, a few when they are small.
+  void run_batch() const {
+    const auto& [m, n, k] = std::tie(blocking_.m, blocking_.n, blocking_.k);
+    const std::int64_t a_box = a_.largest(k);
+    const auto scratch_of = [&](std::byte* block) {
+      return Scratch(blocking_, a_box * m.count(), b_.largest(k), block);
+    };
+    ScratchPool pool(scratch_of(nullptr).bytes);
+    const std::int64_t entries = std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(kTaskFlops / 8 / work_), 1, divide_up(blocking_.batch, kTasks));
+    parallel_for(divide_up(blocking_.batch, entries), work_ * static_cast<double>(blocking_.batch),
+                 [&](std::int64_t task) {
+                   const ScratchPool::Lease lease(pool);
+                   const Scratch scratch = scratch_of(lease.data());
+                   const std::int64_t end = std::min((task + 1) * entries, blocking_.batch);
+                   for (std::int64_t entry = task * entries; entry < end; ++entry) {
+                     const std::int64_t a_offset = offset_at(step_.batch, entry, &Loop::a);
+                     const std::int64_t b_offset = offset_at(step_.batch, entry, &Loop::b);
+                     T* const c = c_ + offset_at(step_.batch, entry, &Loop::c);
+                     for (std::int64_t k_box = 0; k_box < k.count(); ++k_box) {
+                       for (std::int64_t i = 0; i < m.count(); ++i) {
+                         a_.pack(functions_, k, i, k_box, a_offset, scratch.lanes, scratch.steps,
+                                 scratch.a + i * a_box);
+                       }
+                       for (std::int64_t j = 0; j < n.count(); ++j) {
+                         b_.pack(functions_, k, j, k_box, b_offset, scratch.lanes, scratch.steps,
+                                 scratch.b);
+                         for (std::int64_t i = 0; i < m.count(); ++i) {
+                           multiply(i, j, k_box, scratch.a + i * a_box, scratch.b, c, scratch);
+                         }
+                       }
+                     }
+                   }
+                 });
+  }
+
+  // One matrix: the operand of the shorter side is packed once for all tasks, in rounds that bound
+  // its memory.
+  void run_shared(std::int64_t entry) const {
+    const bool by_columns = blocking_.cut == Cut::columns;
+    const Side<T>& shared = by_columns ? a_ : b_;
+    const Side<T>& own = by_columns ? b_ : a_;
+    const Boxes& k = blocking_.k;
+    const std::int64_t shared_offset = offset_at(step_.batch, entry, shared.stride);
+    const std::int64_t own_offset = offset_at(step_.batch, entry, own.stride);
+    T* const c = c_ + offset_at(step_.batch, entry, &Loop::c);
+
+    const std::int64_t box_size = divide_up(shared.largest(k), 16) * 16;
+    const std::int64_t boxes_at_once =
+        std::max<std::int64_t>(1, kSharedBytes / (box_size * static_cast<std::int64_t>(sizeof(T))));
+    const std::int64_t boxes = std::min(shared.boxes.count(), boxes_at_once);
+    const std::int64_t k_boxes = std::clamp<std::int64_t>(boxes_at_once / boxes, 1, k.count());
+    const auto storage =
+        allocate_scratch(static_cast<std::size_t>(boxes * k_boxes * box_size) * sizeof(T));
+    T* const packed = static_cast<T*>(storage->data());
+    const auto scratch_of = [&](std::byte* block) {
+      const std::int64_t own_size = own.largest(k);
+      return Scratch(blocking_, by_columns ? 0 : own_size, by_columns ? own_size : 0, block);
+    };
+    ScratchPool pool(scratch_of(nullptr).bytes);
+
+    for (std::int64_t first = 0; first < shared.boxes.count(); first += boxes) {
+      const std::int64_t round = std::min(boxes, shared.boxes.count() - first);
+      for (std::int64_t k_first = 0; k_first < k.count(); k_first += k_boxes) {
+        const std::int64_t k_round = std::min(k_boxes, k.count() - k_first);
+        parallel_for(round * k_round, work_, [&](std::int64_t task) {
+          const ScratchPool::Lease lease(pool);
+          const Scratch scratch = scratch_of(lease.data());
+          shared.pack(functions_, k, first + task / k_round, k_first + task % k_round,
+                      shared_offset, scratch.lanes, scratch.steps, packed + task * box_size);
+        });
+        parallel_for(own.boxes.count(), work_, [&](std::int64_t box) {
+          const ScratchPool::Lease lease(pool);
+          const Scratch scratch = scratch_of(lease.data());
+          T* const mine = by_columns ? scratch.b : scratch.a;
+          for (std::int64_t k_box = 0; k_box < k_round; ++k_box) {
+            own.pack(functions_, k, box, k_first + k_box, own_offset, scratch.lanes, scratch.steps,
+                     mine);
+            for (std::int64_t other = 0; other < round; ++other) {
+              const T* const theirs = packed + (other * k_round + k_box) * box_size;
+              if (by_columns) {
+                multiply(first + other, box, k_first + k_box, theirs, mine, c, scratch);
+              } else {
+                multiply(box, first + other, k_first + k_box, mine, theirs, c, scratch);
+              }
+            }
+          }
+        });
+      }
+    }
+  }
+
+  const plan::Contract& step_;
+  const kernel::MatmulFunctions<T>& functions_;
+  const Blocking<T> blocking_;
+  const Side<T> a_, b_;
+  T* const c_;
+  const double work_;
+  bool stream_ = false;
+};
+
+}  // namespace
+
+void run_matmul(const plan::Contract& step, const Frame& frame) {
+  if (step.c.dtype == DType::f32) {
+    PackedProduct<float>(step, frame).run();
+  } else {
+    PackedProduct<double>(step, frame).run();
+  }
+}
+
+}  // namespace einkern::exec

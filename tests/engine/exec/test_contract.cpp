@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contractions of all regimes against a naive double sum, on every SIMD target.
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <random>
+
+#include "../../../engine/base/error.h"
+#include "contraction.h"
+
+using namespace einkern;
+using namespace einkern::test;
+using plan::Regime;
+
+namespace {
+
+const char* name(const kernel::Kernels* kernels) { return kernels->target.name.data(); }
+
+template <class T>
+void check_sizes(std::initializer_list<std::int64_t> batch, std::initializer_list<std::int64_t> m,
+                 std::initializer_list<std::int64_t> n, std::initializer_list<std::int64_t> k,
+                 Regime regime = Regime::matmul) {
+  std::mt19937 random(7);
+  for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
+    CAPTURE(name(kernels));
+    for (const Look& look : {Look{.shuffle = false}, Look{}, Look{.pad = true},
+                             Look{.reverse = true, .pad = true, .skew = 3}}) {
+      Contraction<T> contraction(loops_of(batch), loops_of(m), loops_of(n), loops_of(k), look,
+                                 random);
+      contraction.step.regime = regime;
+      contraction.arrange();
+      contraction.run(*kernels);
+      CHECK(contraction.worst() <= 1);
+    }
+  }
+}
+
+template <class T>
+void check_random(int count, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto group = [&](std::int64_t largest, std::size_t most) {
+    Loops loops;
+    for (std::size_t l = random() % (most + 1); l > 0; --l) {
+      const auto size = 2 + static_cast<std::int64_t>(random()) % largest;
+      loops.push_back({.size = size});
+    }
+    return loops;
+  };
+  const auto& tables = kernel::supported_kernels();
+  for (int i = 0; i < count; ++i) {
+    const Look look{.shuffle = true,
+                    .reverse = random() % 4 == 0,
+                    .pad = random() % 3 == 0,
+                    .skew = static_cast<std::int64_t>(random() % 5)};
+    Contraction<T> contraction(group(4, 2), group(11, 3), group(11, 3), group(9, 3), look, random);
+    if (random() % 4 != 0) contraction.arrange();  // any order must do
+    plan::Contract& step = contraction.step;
+    if (step.k.empty()) {
+      step.regime = Regime::outer;
+    } else if (step.m.empty() && step.n.empty()) {
+      step.regime = Regime::dot;
+    } else if (step.m.empty() || step.n.empty()) {
+      step.regime = Regime::matvec;
+    } else {
+      step.regime = random() % 2 == 0 ? Regime::matmul : Regime::small_batched;
+    }
+    contraction.run(*tables[random() % tables.size()]);
+    CAPTURE(i);
+    REQUIRE(contraction.worst() <= 1);
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("exec") {
+  TEST_CASE("matrix products of all layouts, odd sizes") {
+    check_sizes<float>({}, {37}, {53}, {29});
+    check_sizes<double>({}, {37}, {53}, {29});
+    check_sizes<float>({}, {129}, {257}, {67});
+    check_sizes<double>({}, {100}, {97}, {130});
+    check_sizes<float>({3}, {17}, {33}, {65});
+    check_sizes<float>({20}, {40}, {41}, {16});
+    check_sizes<float>({}, {1}, {40}, {70});
+  }
+
+  TEST_CASE("sums longer than several blocks") {
+    check_sizes<float>({}, {15}, {35}, {1700});
+    check_sizes<double>({}, {15}, {35}, {900});
+    check_sizes<float>({}, {9}, {10}, {3, 40, 17});
+  }
+
+  TEST_CASE("fused groups whose unit strides lie in different labels") {
+    check_sizes<float>({}, {20, 18}, {18, 34}, {17, 18});
+    check_sizes<double>({}, {20, 18}, {18, 34}, {17, 18});
+    check_sizes<float>({}, {24}, {16, 24, 8}, {24});
+    check_sizes<float>({9}, {5, 7}, {6, 18}, {18, 5});
+  }
+
+  TEST_CASE("random groups, strides and regimes") {
+    check_random<float>(300, 1);
+    check_random<double>(300, 2);
+    check_random<std::int64_t>(150, 3);
+  }
+
+  TEST_CASE("empty sums are zero and empty outputs are left alone") {
+    for (const Regime regime : {Regime::matmul, Regime::small_batched}) {
+      check_sizes<float>({}, {5}, {6}, {0}, regime);
+      check_sizes<double>({2}, {5}, {6}, {0}, regime);
+      check_sizes<std::int64_t>({2}, {5}, {6}, {0}, regime);
+      check_sizes<float>({}, {0}, {6}, {3}, regime);
+      check_sizes<float>({0}, {4}, {6}, {3}, regime);
+    }
+    check_sizes<float>({}, {}, {}, {0}, Regime::dot);
+    check_sizes<float>({}, {5}, {}, {0}, Regime::matvec);
+  }
+
+  TEST_CASE("NaN and infinity follow IEEE arithmetic") {
+    std::mt19937 random(11);
+    for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
+      CAPTURE(name(kernels));
+      Contraction<float> contraction(loops_of({}), loops_of({19}), loops_of({23}), loops_of({31}),
+                                     Look{}, random);
+      contraction.a[5] = std::numeric_limits<float>::infinity();
+      contraction.a[100] = std::numeric_limits<float>::quiet_NaN();
+      contraction.b[7] = -std::numeric_limits<float>::infinity();
+      contraction.arrange();
+      contraction.run(*kernels);
+      CHECK(contraction.worst() <= 1);
+    }
+  }
+
+  TEST_CASE("a sum of integers that leaves i64 is an error") {
+    std::mt19937 random(5);
+    Contraction<std::int64_t> contraction(loops_of({}), loops_of({2}), loops_of({3}), loops_of({4}),
+                                          Look{.shuffle = false}, random);
+    std::fill(contraction.a.begin(), contraction.a.end(), std::int64_t{1} << 40);
+    std::fill(contraction.b.begin(), contraction.b.end(), std::int64_t{1} << 22);
+    CHECK_THROWS_WITH_AS(contraction.run(kernel::kernels()), "einsum: integer overflow",
+                         ValueError);
+    // Partial sums may leave it: 2^63 - 2^63 + 5.
+    for (std::size_t i = 0; i < contraction.a.size(); i += 4) {
+      contraction.a[i] = std::int64_t{1} << 41;
+      contraction.a[i + 1] = -(std::int64_t{1} << 41);
+      contraction.a[i + 2] = 5;
+      contraction.a[i + 3] = 0;
+    }
+    for (std::size_t j = 0; j < 12; j += 4) {
+      contraction.b[j] = contraction.b[j + 1] = std::int64_t{1} << 22;
+      contraction.b[j + 2] = 1;
+      contraction.b[j + 3] = 9;
+    }
+    contraction.run(kernel::kernels());
+    CHECK(contraction.c == std::vector<std::int64_t>(6, 5));
+  }
+}
