@@ -89,6 +89,7 @@ std::unique_ptr<const Kernels> make_table(const NamedTarget& named) {
   fill_reduce(table->reduce);
   fill_softmax(table->softmax);
   fill_copy(table->copy);
+  fill_probe(table->probe);
   hwy::GetChosenTarget().DeInit();
   return table;
 }
@@ -126,6 +127,14 @@ const std::vector<const Kernels*>& supported_kernels() {
     return result;
   }();
   return pointers;
+}
+
+std::vector<std::string_view> compiled_targets() {
+  std::vector<std::string_view> names;
+  for (const NamedTarget& named : kTargets) {
+    if ((HWY_TARGETS | HWY_STATIC_TARGET) & named.bit) names.push_back(named.target.name);
+  }
+  return names;
 }
 
 const Kernels& kernels() {

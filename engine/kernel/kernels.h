@@ -2,12 +2,14 @@
 // The table of kernels: one per SIMD target, chosen once at run time.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "../base/machine.h"
 #include "copy.h"
 #include "map_tile.h"
 #include "matmul.h"
+#include "probe.h"
 #include "reduce.h"
 #include "softmax.h"
 
@@ -22,6 +24,7 @@ struct Kernels {
   ReduceKernels reduce;
   SoftmaxKernels softmax;
   CopyKernels copy;
+  ProbeKernels probe;
 };
 
 /// The table of the chosen target: the best that this processor supports, or the one that the
@@ -31,6 +34,9 @@ const Kernels& kernels();
 
 /// The tables of all compiled targets that this processor supports, best first: what tests loop over.
 const std::vector<const Kernels*>& supported_kernels();
+
+/// The names of all compiled targets, best first, whether this processor has them or not.
+std::vector<std::string_view> compiled_targets();
 
 /// Makes `kernels()` return this table from now on; for tests and `einkern bench --target`.
 void force_target(const Kernels& table);
