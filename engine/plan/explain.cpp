@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "../base/caret.h"
 #include "builder.h"
 #include "loops.h"
 #include "operands.h"
@@ -59,20 +60,22 @@ std::string scaled(double value, std::string_view unit) {
 
 using Row = std::vector<std::string>;
 
+std::size_t width_of(const std::string& text) { return decode_utf8(text).size(); }
+
 /// Columns two blanks apart: the first `texts` to the left, numbers to the right; no blanks at the
 /// end.
 std::string table(const std::vector<Row>& rows, std::size_t texts) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   }
   std::string text;
   for (const Row& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - width_of(row[i]), ' ');
       if (i > 0) line += "  ";
-      line += i < texts ? fmt::format("{:<{}}", row[i], widths[i])
-                        : fmt::format("{:>{}}", row[i], widths[i]);
+      line += i < texts ? row[i] + padding : padding + row[i];
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
@@ -124,7 +127,7 @@ std::string json_step(const Step& step, const Estimate& estimate, const std::str
     text += fmt::format(", \"shape\": [{}]", fmt::join(written_by(step).layout.shape, ", "));
   }
   return text + fmt::format(
-                    ", \"flops\": {:.0f}, \"bytes_read\": {:.0f}, \"bytes_written\": {:.0f}, "
+                    ",\n     \"flops\": {:.0f}, \"bytes_read\": {:.0f}, \"bytes_written\": {:.0f}, "
                     "\"seconds\": {:.4g}}}",
                     estimate.flops, estimate.bytes_read, estimate.bytes_written, estimate.seconds);
 }

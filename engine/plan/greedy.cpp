@@ -28,8 +28,8 @@ class Greedy {
         holders_(network.sizes.size()),
         members_(network.sizes.size()) {
     // A label shared by thousands of operands would make a quadratic number of pairs; this many per
-    // label and operand keep the heap near a million entries.
-    partners_ = std::clamp<std::size_t>((std::size_t{1} << 20) / (terms_.size() + 1), 8, 128);
+    // label and operand keep the heap near half a million entries.
+    partners_ = std::clamp<std::size_t>((std::size_t{1} << 19) / (terms_.size() + 1), 8, 128);
     for (std::size_t t = 0; t < terms_.size(); ++t) enter(static_cast<std::int32_t>(t));
   }
 
@@ -97,18 +97,22 @@ class Greedy {
   void propose(std::int32_t t, bool later_only) {
     for (const LabelId label : terms_[at(t)]) {
       std::vector<std::int32_t>& members = members_[at(label)];
-      if (members.size() > 2 * at(holders_[at(label)])) {
-        std::erase_if(members, [&](std::int32_t other) { return !alive_[at(other)]; });
-      }
       auto other =
           later_only ? std::upper_bound(members.begin(), members.end(), t) : members.begin();
-      for (std::size_t found = 0; other != members.end() && found < partners_; ++other) {
+      std::size_t found = 0, dead = 0;
+      for (; other != members.end() && found < partners_; ++other) {
+        if (!alive_[at(*other)]) ++dead;
         if (*other == t || !alive_[at(*other)]) continue;
         ++found;
         const auto [first, second] = std::minmax(*other, t);
         const double cost =
             size_of(product(first, second)) - sizes_[at(first)] - sizes_[at(second)];
         heap_.push({cost, first, second});
+      }
+      // Swept when the dead outnumber what was sought: a scan stays short, a sweep is rare.
+      if (dead > partners_) {
+        const auto is_dead = [&](std::int32_t member) { return !alive_[at(member)]; };
+        members.erase(std::remove_if(members.begin(), other, is_dead), other);
       }
     }
   }

@@ -8,19 +8,10 @@
 #include <cstdlib>
 #include <unordered_set>
 
+#include "../base/caret.h"
 #include "../base/error.h"
 
 namespace einkern::plan {
-namespace {
-
-bool is_one_code_point(const std::string& text) noexcept {
-  return std::count_if(text.begin(), text.end(), [](char byte) {
-           return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;  // no continuation byte
-         }) == 1;
-}
-
-}  // namespace
-
 Term make_term(const Operand& operand, const LabelList& labels) {
   EINKERN_CHECK(labels.size() == operand.layout.rank());
   Term term{{operand.value, operand.dtype, {{}, {}, operand.layout.offset}}, {}};
@@ -99,7 +90,7 @@ std::string TermPrinter::str(const LabelList& labels) const {
   bool short_names = true;
   for (const LabelId label : labels) {
     names.push_back(names_[static_cast<std::size_t>(label)]);
-    short_names = short_names && is_one_code_point(names.back());
+    short_names = short_names && decode_utf8(names.back()).size() == 1;
   }
   return short_names ? fmt::format("{}", fmt::join(names, ""))
                      : fmt::format("[{}]", fmt::join(names, " "));
