@@ -12,3 +12,10 @@
 #include "engine/tensor/storage.h"
 #include "engine/tensor/tensor.h"
 #include "ops/ops.h"
+
+namespace einkern {
+
+/// "major.minor.patch" of the library that is linked.
+const char* version() noexcept;
+
+}  // namespace einkern
