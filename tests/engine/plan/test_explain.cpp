@@ -41,17 +41,17 @@ workspace: 4.1 kB
     builder.add(plan::Softmax{plan::SoftmaxKind::logsumexp, 1, weights, lse, {}}, "bqk->bq");
     builder.add(plan::make_select_contract(weights, {0, 1, 2}, values, {0, 2, 3}, out, {0, 1, 3},
                                            mask, {1, 2}, kTarget),
-                "qk,bkd->qd");
+                "p,v->o");
     builder.add(plan::Fill{out, 1});
     const plan::Plan plan = builder.finish();
     CHECK(explain(plan, kTarget) == R"(target test
-step  kind           term        dtype  M x N x K x batch   flops     read  written    time
-0     copy           qk->qk      f32    (4, 3)                  0     48 B     48 B  107 ns
-1     reduce_max     qk->q       f32    4 x 3                  12     48 B     16 B  106 ns
-2     logsumexp      bqk->bq     f32    (6, 4)             1.73 k    288 B     96 B  134 ns
-3     select_matmul  qk,bkd->qd  f32    4 x 5 x 3 x 6         720    660 B    480 B  190 ns
-4     fill                       f32    (6, 4, 5)               0      0 B    480 B  124 ns
-all                                                        2.46 k  1.04 kB  1.12 kB  660 ns
+step  kind           term     dtype  M x N x K x batch   flops     read  written    time
+0     copy           qk->qk   f32    (4, 3)                  0     48 B     48 B  107 ns
+1     reduce_max     qk->q    f32    4 x 3                  12     48 B     16 B  106 ns
+2     logsumexp      bqk->bq  f32    (6, 4)             1.73 k    288 B     96 B  134 ns
+3     select_matmul  p,v->o   f32    4 x 5 x 3 x 6         720    660 B    480 B  190 ns
+4     fill                    f32    (6, 4, 5)               0      0 B    480 B  124 ns
+all                                                     2.46 k  1.04 kB  1.12 kB  660 ns
 copies: 1, 48 B
 workspace: 64 B
 )");
@@ -65,7 +65,7 @@ workspace: 64 B
      "flops": 12, "bytes_read": 48, "bytes_written": 16, "seconds": 1.056e-07},
     {"kind": "logsumexp", "term": "bqk->bq", "dtype": "f32", "shape": [6, 4],
      "flops": 1728, "bytes_read": 288, "bytes_written": 96, "seconds": 1.336e-07},
-    {"kind": "select_matmul", "term": "qk,bkd->qd", "dtype": "f32", "m": 4, "n": 5, "k": 3, "batch": 6,
+    {"kind": "select_matmul", "term": "p,v->o", "dtype": "f32", "m": 4, "n": 5, "k": 3, "batch": 6,
      "flops": 720, "bytes_read": 660, "bytes_written": 480, "seconds": 1.9e-07},
     {"kind": "fill", "term": "", "dtype": "f32", "shape": [6, 4, 5],
      "flops": 0, "bytes_read": 0, "bytes_written": 480, "seconds": 1.24e-07}

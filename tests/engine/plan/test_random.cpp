@@ -82,9 +82,37 @@ void count_steps(const plan::Plan& plan, std::map<std::string, int>& counts) {
   }
 }
 
+/// A Spec as text that does not depend on label ids: labels by first appearance, with sizes and
+/// names.
+std::string in_words(const Spec& spec) {
+  std::map<LabelId, std::size_t> order;
+  std::string text;
+  const auto add = [&](const std::vector<LabelId>& labels) {
+    for (const LabelId label : labels) {
+      const std::size_t number = order.try_emplace(label, order.size()).first->second;
+      const auto l = static_cast<std::size_t>(label);
+      text += std::to_string(number) + spec.names[l] + ":" + std::to_string(spec.sizes[l]) + " ";
+    }
+    text += ",";
+  };
+  for (const std::vector<LabelId>& input : spec.inputs) add(input);
+  text += ">";
+  add(spec.output);
+  return text;
+}
+
 }  // namespace
 
 TEST_SUITE("plan") {
+  TEST_CASE("the texts of random equations mean what their generator says") {
+    RandomEquations equations(7);
+    for (int i = 0; i < 2000; ++i) {
+      const RandomEquation equation = equations.next();
+      CAPTURE(equation.text);
+      CHECK(in_words(make_spec(equation.text, equation.spec.shapes)) == in_words(equation.spec));
+    }
+  }
+
   TEST_CASE("plans of random equations compute what the oracle computes") {
     RandomEquations equations(1);
     std::map<std::string, int> steps = {
