@@ -96,6 +96,38 @@ struct SelectContract {
   std::vector<std::int64_t> visible_batch, visible_m, visible_k;  // strides, one per loop
 };
 
+/// One axis of the scores of an Attend step: what it is and its stride in each tensor (0 where the tensor
+/// does not have it).
+struct ScoreAxis {
+  enum class Role : std::uint8_t {
+    batch,     // of keys or values too: one fold per position
+    row,       // of queries only: grouped heads and query positions
+    streamed,  // normalised over and contracted with the values
+  };
+  Role role = Role::batch;
+  std::int64_t size = 1;
+  std::int64_t q = 0, k = 0, v = 0, out = 0;
+};
+
+/// The fused pair of contractions, a fold over the streamed axes without a score tensor:
+///   dot[b,r,s]   = sum_inner q[b,r,inner] k[b,s,inner]
+///   score[b,r,s] = scores(dot, inputs..., scalars..., position)
+///   out[b,r,e]   = sum_s softmax_s(score)[b,r,s] v[b,s,e]
+/// `axes` are the axes of the scores in the order that the program's `index` and the inputs' layouts
+/// count them. Load 0 of the program is the dot product; inputs[i] is load i + 1. Where the scores are
+/// -inf for every s, the row of out is 0 and logsumexp is -inf. `sink` (if value >= 0): one more logit
+/// per row; `logsumexp` (if value >= 0): natural logarithm of the denominator, sink included; both have
+/// layouts over all axes of the scores, stride 0 on streamed ones. `visible`, when not empty, is a boolean
+/// program over the same loads: products where it is false contribute nothing whatever v holds.
+struct Attend {
+  Operand q, k, v, out, sink, logsumexp;
+  std::vector<ScoreAxis> axes;
+  Loops inner;    // strides a: q, b: k
+  Loops columns;  // strides b: v, c: out
+  map::Program scores, visible;
+  std::vector<Operand> inputs;
+};
+
 using Step = std::variant<Contract, SelectContract, Reduce, Map, Softmax, Copy, Fill>;
 std::string_view name_of(const Step& step) noexcept;
 
