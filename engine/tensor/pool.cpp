@@ -15,6 +15,17 @@
 
 #include "../base/machine.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define EINKERN_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EINKERN_ADDRESS_SANITIZER 1
+#endif
+#endif
+#ifdef EINKERN_ADDRESS_SANITIZER
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace einkern {
 namespace {
 
@@ -54,7 +65,20 @@ void* map_block(std::size_t capacity) noexcept {
   return data;
 }
 
-void unmap_block(void* data, std::size_t capacity) noexcept { munmap(data, capacity); }
+// Mapped memory is unknown to the address sanitizer: mark what lies past the end of a tensor, and
+// all of a block that waits in the pool, as out of bounds.
+void mark_usable([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes,
+                 [[maybe_unused]] std::size_t capacity) noexcept {
+#ifdef EINKERN_ADDRESS_SANITIZER
+  __asan_unpoison_memory_region(data, bytes);
+  __asan_poison_memory_region(static_cast<char*>(data) + bytes, capacity - bytes);
+#endif
+}
+
+void unmap_block(void* data, std::size_t capacity) noexcept {
+  mark_usable(data, capacity, capacity);  // whoever gets these addresses next may use them all
+  munmap(data, capacity);
+}
 
 void* Pool::take(std::size_t capacity) noexcept {
   const std::lock_guard lock(mutex_);

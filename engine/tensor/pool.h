@@ -20,6 +20,11 @@ std::size_t block_class(std::size_t bytes) noexcept;
 void* map_block(std::size_t capacity) noexcept;
 void unmap_block(void* data, std::size_t capacity) noexcept;
 
+/// Tells the address sanitizer, which does not know mapped memory, that only the first `bytes` of a
+/// block may be touched: what lies past the end of a tensor and what waits in the pool is out of
+/// bounds. Does nothing in other builds.
+void mark_usable(void* data, std::size_t bytes, std::size_t capacity) noexcept;
+
 /// Unused blocks, at most `bound` bytes of them; the oldest go first. Thread-safe.
 class Pool {
  public:

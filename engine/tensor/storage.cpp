@@ -10,31 +10,10 @@
 #include "../base/error.h"
 #include "pool.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define EINKERN_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define EINKERN_ADDRESS_SANITIZER 1
-#endif
-#endif
-#ifdef EINKERN_ADDRESS_SANITIZER
-#include <sanitizer/asan_interface.h>
-#endif
-
 namespace einkern {
 namespace {
 
 constexpr std::align_val_t kAlignment{64};
-
-// Mapped memory is unknown to the address sanitizer: mark what lies past the end of a tensor, and
-// all of a block that waits in the pool, as out of bounds.
-void mark_usable([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes,
-                 [[maybe_unused]] std::size_t capacity) noexcept {
-#ifdef EINKERN_ADDRESS_SANITIZER
-  __asan_unpoison_memory_region(data, bytes);
-  __asan_poison_memory_region(static_cast<char*>(data) + bytes, capacity - bytes);
-#endif
-}
 
 void* take_block(std::size_t capacity) noexcept {
   if (capacity == 0) return nullptr;

@@ -2,7 +2,9 @@
 // Checks alignment, the pool's bound and reuse, and what happens when memory runs out.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -125,6 +127,16 @@ TEST_SUITE("tensor") {
     CHECK(pool_bytes() <= static_cast<std::size_t>(machine().memory_bytes) / 8);
     trim();
     CHECK(pool_bytes() == 0);
+  }
+
+  // Registered a second time with EINKERN_POOL_MB=5, which has room for two of the three blocks.
+  TEST_CASE("EINKERN_POOL_MB bounds the process' pool") {
+    trim();
+    { const Tensor a = empty({1 << 19}), b = empty({1 << 19}), c = empty({1 << 19}); }
+    const char* const mebibytes = std::getenv("EINKERN_POOL_MB");
+    const std::size_t room = mebibytes ? std::strtoull(mebibytes, nullptr, 10) / 2 : 3;
+    CHECK(pool_bytes() == std::min<std::size_t>(room, 3) * kHugePage);
+    trim();
   }
 
   TEST_CASE("a view keeps the memory after its tensor is gone") {
