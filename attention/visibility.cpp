@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -15,28 +16,33 @@
 namespace einkern {
 namespace {
 
-/// Axis of the scores that axis `d` of an option meets: by label, or by position from the right.
-std::optional<std::size_t> met_axis(const Expr& option, std::size_t d, const Expr& s) {
-  const std::string& label = option.labels()[d];
-  if (label.empty()) {
-    const std::size_t from_right = option.rank() - d;
-    if (from_right > s.rank()) return {};
-    return s.rank() - from_right;
-  }
-  for (std::size_t axis = 0; axis < s.rank(); ++axis) {
-    if (s.labels()[axis] == label) return axis;
-  }
-  return {};
+/// Axes of the scores that the last axes of an option meet when it carries no labels.
+using Places = std::vector<std::size_t>;
+
+Places first_axes(std::size_t count) {
+  Places places(count);
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  return places;
 }
 
 /// Does every size of the option broadcast to the scores without making them larger? Open axes
 /// (`index("q")`) take their sizes from the scores.
-void check_fits(const char* function, const char* name, const Expr& option, const Expr& s) {
+void check_fits(const char* function, const char* name, const Expr& option, const Expr& s,
+                const Places& places) {
   if (graph::has_open_axes(option)) return;
-  for (std::size_t d = 0; d < option.rank(); ++d) {
-    const std::optional<std::size_t> axis = met_axis(option, d, s);
+  const std::vector<std::string> labels = s.labels().to_vector(s.rank());
+  const std::size_t rank = option.rank();
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::string& label = option.labels()[d];
+    std::size_t axis = s.rank();
+    if (!label.empty()) {
+      axis =
+          static_cast<std::size_t>(std::find(labels.begin(), labels.end(), label) - labels.begin());
+    } else if (rank - d <= places.size()) {
+      axis = places[places.size() - (rank - d)];
+    }
     const std::int64_t size = option.shape()[d];
-    if (!axis || (size != 1 && size != s.shape()[*axis])) {
+    if (axis == s.rank() || (size != 1 && size != s.shape()[axis])) {
       fail<ShapeError>(fmt::format("{}: {} {} does not broadcast to the scores {}", function, name,
                                    to_string(option.shape()), to_string(s.shape())));
     }
@@ -50,23 +56,17 @@ void check_integers(const char* function, const char* name, const Expr& option) 
   }
 }
 
-/// The option under the labels of the scores' axes up to `last`, for alignment by name; an option
-/// that carries labels keeps them.
-Expr named_up_to(const char* function, const char* name, const Expr& option, const Expr& s,
-                 std::size_t last) {
+/// The option under the labels of the axes it meets, for alignment by name; an option that carries
+/// labels keeps them.
+Expr named_at(const char* function, const char* name, const Expr& option, const Expr& s,
+              const Places& places) {
+  check_fits(function, name, option, s, places);
   const std::size_t rank = option.rank();
-  if (rank == 0) return option;
   std::vector<std::string> labels = option.labels().to_vector(rank);
   if (option.labels().empty()) {
-    if (rank > last + 1) {
-      fail<ShapeError>(fmt::format("{}: {} {} have more axes than the scores {}", function, name,
-                                   to_string(option.shape()), to_string(s.shape())));
-    }
-    for (std::size_t d = 0; d < rank; ++d) labels[d] = s.labels()[last + 1 - rank + d];
+    for (std::size_t d = 0; d < rank; ++d) labels[d] = s.labels()[places[places.size() - rank + d]];
   }
-  const Expr term = graph::relabel(function, option, labels, true);
-  check_fits(function, name, term, s);
-  return term;
+  return graph::relabel(function, option, labels, true);
 }
 
 /// Number of leading axes that count batch entries: those before h, q and k.
@@ -75,30 +75,18 @@ std::size_t batch_rank(const Expr& s) { return s.rank() < 3 ? 0 : s.rank() - 3; 
 Expr lengths_term(const char* function, const Expr& lengths, const Expr& s) {
   check_integers(function, "lengths", lengths);
   if (lengths.rank() == 0) return lengths;
-  if (batch_rank(s) == 0) {
-    fail<ShapeError>(fmt::format("{}: lengths {} need a batch axis, but the scores are {}",
-                                 function, to_string(lengths.shape()), to_string(s.shape())));
-  }
-  return named_up_to(function, "lengths", lengths, s, batch_rank(s) - 1);
+  return named_at(function, "lengths", lengths, s, first_axes(batch_rank(s)));
 }
 
-/// Segment numbers (..., position) labelled with the batch axes and the label of the position.
-Expr segment_term(const char* function, const Expr& segments, const Expr& s, const char* position) {
+/// Segment numbers (..., position) of the axis `at` of the scores: heads are passed over.
+Expr segment_term(const char* function, const Expr& segments, const Expr& s, std::size_t at) {
   check_integers(function, "segments", segments);
-  const std::size_t rank = segments.rank(), batch = batch_rank(s);
-  if (rank == 0 || rank > batch + 1) {
-    fail<ShapeError>(fmt::format("{}: segments {} do not number the axis '{}' of the scores {}",
-                                 function, to_string(segments.shape()), position,
-                                 to_string(s.shape())));
+  if (segments.rank() == 0) {
+    fail<ShapeError>(fmt::format("{}: segments need a number for every position", function));
   }
-  std::vector<std::string> labels = segments.labels().to_vector(rank);
-  if (segments.labels().empty()) {
-    for (std::size_t d = 0; d + 1 < rank; ++d) labels[d] = s.labels()[batch + 1 - rank + d];
-    labels.back() = position;
-  }
-  const Expr term = graph::relabel(function, segments, labels, true);
-  check_fits(function, "segments", term, s);
-  return term;
+  Places places = first_axes(batch_rank(s));
+  places.push_back(at);
+  return named_at(function, "segments", segments, s, places);
 }
 
 using Given = std::pair<const char*, bool>;
@@ -117,7 +105,7 @@ std::vector<Mask> visibility(const char* function, const Expr& s, const Attentio
     if (options.bias->dtype() == boolean) {
       fail<TypeError>(fmt::format("{}: bias is bool; truth values are given as mask", function));
     }
-    check_fits(function, "bias", *options.bias, s);
+    check_fits(function, "bias", *options.bias, s, first_axes(s.rank()));
     masks.push_back(bias(*options.bias));
   }
   if (options.mask) {
@@ -125,7 +113,7 @@ std::vector<Mask> visibility(const char* function, const Expr& s, const Attentio
       fail<TypeError>(fmt::format("{}: mask is {}, not bool; numbers to add are given as bias",
                                   function, name_of(options.mask->dtype())));
     }
-    check_fits(function, "mask", *options.mask, s);
+    check_fits(function, "mask", *options.mask, s, first_axes(s.rank()));
     masks.emplace_back(*options.mask);
   }
   std::optional<Expr> lengths;
@@ -134,8 +122,8 @@ std::vector<Mask> visibility(const char* function, const Expr& s, const Attentio
     masks.emplace_back(index("k") < *lengths);
   }
   if (options.segments) {
-    masks.emplace_back(segment_term(function, options.segments->q, s, "q") ==
-                       segment_term(function, options.segments->k, s, "k"));
+    masks.emplace_back(segment_term(function, options.segments->q, s, s.rank() - 2) ==
+                       segment_term(function, options.segments->k, s, s.rank() - 1));
   }
   if (options.window) {
     masks.emplace_back(window("q", "k", options.window->left, options.window->right));
@@ -152,12 +140,8 @@ std::vector<Mask> visibility(const char* function, const Expr& s, const Attentio
 std::optional<Expr> sink_term(const char* function, const Expr& s,
                               const AttentionOptions& options) {
   if (!options.sinks || options.sinks->rank() == 0) return options.sinks;
-  const Expr& sinks = *options.sinks;
-  if (s.rank() < 3 || (sinks.labels().empty() && sinks.rank() != 1)) {
-    fail<ShapeError>(fmt::format("{}: sinks {} do not fit the heads of the scores {}", function,
-                                 to_string(sinks.shape()), to_string(s.shape())));
-  }
-  return named_up_to(function, "sinks", sinks, s, s.rank() - 3);
+  return named_at(function, "sinks", *options.sinks, s,
+                  s.rank() < 3 ? Places{} : Places{s.rank() - 3});
 }
 
 void refuse_weights(const char* function, const AttentionOptions& options) {

@@ -15,12 +15,13 @@ namespace {
 using map::Op;
 
 BoolExpr compare(const char* function, Op op, const Expr& a, const Expr& b) {
-  const bool ordered = op == Op::less || op == Op::less_equal;
-  if (ordered && (a.dtype() == boolean || b.dtype() == boolean)) {
-    fail<TypeError>(fmt::format("{}: operand {} is bool, which has no order", function,
-                                a.dtype() == boolean ? 0 : 1));
-  }
   return BoolExpr(graph::elementwise(function, op, {a, b}));
+}
+
+void check_ordered(const char* function, const Expr& a, const Expr& b) {
+  if (a.dtype() != boolean && b.dtype() != boolean) return;
+  fail<TypeError>(fmt::format("{}: operand {} is bool, which has no order", function,
+                              a.dtype() == boolean ? 0 : 1));
 }
 
 /// Two named terms whose union must list the labels of `a` first.
@@ -41,12 +42,14 @@ BoolExpr operator<=(const Expr& a, const Expr& b) {
 // There is no `greater`: operands change places, except where that would change the order of the
 // result's axes.
 BoolExpr operator>(const Expr& a, const Expr& b) {
+  check_ordered("greater", a, b);
   if (order_matters(a, b)) {
     return compare("greater", Op::not_equal, a, b) && compare("greater", Op::less_equal, b, a);
   }
   return compare("greater", Op::less, b, a);
 }
 BoolExpr operator>=(const Expr& a, const Expr& b) {
+  check_ordered("greater_equal", a, b);
   if (order_matters(a, b)) {
     return compare("greater_equal", Op::equal, a, b) || compare("greater_equal", Op::less, b, a);
   }
