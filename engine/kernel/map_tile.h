@@ -53,9 +53,9 @@ struct TileIndex {
 /// A box of `rows` x `columns` elements to evaluate, at most `TileProgram::capacity()` of them.
 struct Tile {
   std::int64_t rows = 1, columns = 1;
-  std::span<const TileOperand> inputs;  // by `arg` of load; only read
-  std::span<const TileIndex> indices;   // by `arg` of index
-  TileOperand out;
+  std::span<const TileOperand> inputs = {};  // by `arg` of load; only read
+  std::span<const TileIndex> indices = {};   // by `arg` of index
+  TileOperand out = {};
 };
 
 /// The instruction and reason of a fault, as one number so that the smallest of many tiles does not

@@ -108,8 +108,7 @@ HWY_INLINE hn::Vec<D> power_of_2(D d, hn::Vec<D> n_bits) {
   return hn::BitCast(d, hn::ShiftLeft<Facts::kMantissa>(biased));
 }
 
-/// Min and Max whose result is NaN-free: x86 and scalar targets differ on NaN, so that callers put
-/// the NaN back with `keep_nan`.
+/// `result`, or x where x is NaN: Min and Max lose it on some targets.
 template <class D>
 HWY_INLINE hn::Vec<D> keep_nan(D /*d*/, hn::Vec<D> x, hn::Vec<D> result) {
   return hn::IfThenElse(hn::IsNaN(x), x, result);
