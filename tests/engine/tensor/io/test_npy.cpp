@@ -6,9 +6,9 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,17 +29,13 @@ std::string text_of(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-std::vector<std::byte> bytes_of(const std::string& text) {
-  std::vector<std::byte> bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
-  return bytes;
-}
+Tensor parse(const std::string& text) { return parse_npy(std::as_bytes(std::span(text))); }
 
 /// Loads by every route, requires that they agree, and returns the mapped one.
 Tensor load(const std::string& name) {
   const Tensor mapped = load_npy(golden(name));
   const Tensor read = load_npy(golden(name), {.mmap = false});
-  const Tensor parsed = parse_npy(bytes_of(read_text(golden(name))));
+  const Tensor parsed = parse(read_text(golden(name)));
   for (const Tensor& other : {read, parsed}) {
     REQUIRE(other.dtype() == mapped.dtype());
     REQUIRE(other.shape() == mapped.shape());
@@ -106,7 +102,7 @@ TEST_SUITE("io") {
     test::write_text(folder / "odd.npy", file);
     const std::vector<bool> want{true, false, true, false, true, true};
     CHECK(load_npy(folder / "odd.npy").to_vector<bool>() == want);
-    CHECK(parse_npy(bytes_of(file)).to_vector<bool>() == want);
+    CHECK(parse(file).to_vector<bool>() == want);
   }
 
   TEST_CASE("half precision becomes f32 exactly") {

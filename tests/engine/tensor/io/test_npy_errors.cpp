@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cstring>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,11 +33,7 @@ std::string with_shape(const std::string& shape) {
   return "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
 }
 
-Tensor parse(const std::string& text) {
-  std::vector<std::byte> bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
-  return parse_npy(bytes);
-}
+Tensor parse(const std::string& text) { return parse_npy(std::as_bytes(std::span(text))); }
 
 /// The message of the error, or what the tensor looks like when there is none.
 std::string error_of(const std::string& file) {
