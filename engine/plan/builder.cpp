@@ -22,6 +22,10 @@ std::vector<std::vector<ValueId>> lifetimes(const Plan& plan) {
   constexpr std::size_t kNever = SIZE_MAX;
   std::vector<std::size_t> last(plan.values.size(), kNever);
   std::vector<bool> written(plan.values.size());
+  for (std::size_t value = 0; value < plan.values.size(); ++value) {
+    const Dims& shape = plan.values[value].layout.shape;
+    written[value] = std::find(shape.begin(), shape.end(), 0) != shape.end();  // nothing to write
+  }
   for (const ValueId input : plan.inputs) written[static_cast<std::size_t>(input)] = true;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     for (const Operand& operand : reads_of(plan.steps[i])) {
@@ -88,6 +92,13 @@ Operand Builder::add_temporary(DType dtype, const Shape& shape, std::string note
 void Builder::add(Step step, std::string note) {
   plan_.steps.push_back(std::move(step));
   plan_.notes.push_back(std::move(note));
+}
+
+std::int32_t Builder::add_constant(const map::Scalar& value) {
+  const auto found = std::find(plan_.constants.begin(), plan_.constants.end(), value);
+  const auto at = static_cast<std::int32_t>(found - plan_.constants.begin());
+  if (found == plan_.constants.end()) plan_.constants.push_back(value);
+  return plan_.scalars + at;
 }
 
 void Builder::append_path(const std::string& path) {
