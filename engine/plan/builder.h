@@ -23,6 +23,8 @@ class Builder {
   Operand add_temporary(DType dtype, const Shape& shape, std::string note = {});
   void add(Step step, std::string note = {});
   void set_scalars(std::int32_t count) { plan_.scalars = count; }
+  /// Slot of a number that the plan itself needs, behind the caller's scalars.
+  std::int32_t add_constant(const map::Scalar& value);
   void append_path(const std::string& path);
 
   /// Estimates every step, lists dead temporaries, and checks that each value is written before it

@@ -2,9 +2,11 @@
 // A good pairwise order of any number of operands: the pair that shrinks memory most, again and
 // again.
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 #include "search.h"
 

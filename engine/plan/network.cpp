@@ -2,7 +2,6 @@
 // A Spec as a network of terms and labels; paths between positions and identities.
 #include <algorithm>
 
-#include "../base/error.h"
 #include "search.h"
 
 namespace einkern::plan {

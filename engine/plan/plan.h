@@ -32,7 +32,8 @@ struct Plan {
   std::vector<std::string> notes;          // one per step: the term it stands for, may be empty
   std::vector<std::vector<ValueId>> dead;  // temporaries to free after each step
   std::vector<ValueId> inputs, outputs;    // by position
-  std::int32_t scalars = 0;                // length of the scalar table
+  std::int32_t scalars = 0;                // of the caller, in front of the scalar table
+  std::vector<map::Scalar> constants;      // the plan's own, behind them
   std::string path;                        // contraction path in linear form, for explain
 
   /// Largest sum of live temporaries, in bytes.

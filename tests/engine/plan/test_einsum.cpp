@@ -123,7 +123,6 @@ TEST_SUITE("plan") {
   TEST_CASE("operands are converted to the dtype of the output") {
     plan::Builder builder(kTarget);
     const Operand a = builder.add_input(i8, contiguous({2, 3}));
-    // Stretched along its first axis: three elements are converted, not six.
     const Operand b = builder.add_input(f32, contiguous({3, 4}));
     const Operand out = builder.add_output(f64, contiguous({2, 4}));
     plan::add_einsum(builder, make_spec("ab,bc->ac", {{2, 3}, {3, 4}}), {a, b}, out);
