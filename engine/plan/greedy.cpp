@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A good pairwise order of any number of operands: the pair that shrinks memory most, again and
-// again.
+// A good pairwise order of any number of operands: always the pair that shrinks memory most.
 #include <algorithm>
 #include <functional>
 #include <iterator>
