@@ -42,8 +42,8 @@ void check_operands(const char* function, const Expr& q, const Expr& k, const Ex
     const auto meets = [&](const Expr& x) {
       return x.shape()[d] == q.shape()[d] || x.shape()[d] == 1 || q.shape()[d] == 1;
     };
-    if (!meets(k)) disagree(function, fmt::format("batch axes {}", d), q, "q", k, "k");
-    if (!meets(v)) disagree(function, fmt::format("batch axes {}", d), q, "q", v, "v");
+    if (!meets(k)) disagree(function, fmt::format("batch axis {}", d), q, "q", k, "k");
+    if (!meets(v)) disagree(function, fmt::format("batch axis {}", d), q, "q", v, "v");
   }
   const std::int64_t heads = head_count(q), kv_heads = head_count(k);
   if (heads != kv_heads && (kv_heads < 1 || heads % kv_heads != 0)) {

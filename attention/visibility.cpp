@@ -43,8 +43,8 @@ void check_fits(const char* function, const char* name, const Expr& option, cons
     }
     const std::int64_t size = option.shape()[d];
     if (axis == s.rank() || (size != 1 && size != s.shape()[axis])) {
-      fail<ShapeError>(fmt::format("{}: {} {} does not broadcast to the scores {}", function, name,
-                                   to_string(option.shape()), to_string(s.shape())));
+      fail<ShapeError>(fmt::format("{}: {} of shape {} cannot broadcast to the scores {}", function,
+                                   name, to_string(option.shape()), to_string(s.shape())));
     }
   }
 }

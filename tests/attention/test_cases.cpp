@@ -145,7 +145,7 @@ TEST_SUITE("attention") {
     example.inputs["v"] = example.inputs["k"];
     CHECK_THROWS_WITH_AS(
         run(example, f64),
-        "dot_product_attention: mask (3, 6) does not broadcast to the scores (1, 1, 2, 6)",
+        "dot_product_attention: mask of shape (3, 6) cannot broadcast to the scores (1, 1, 2, 6)",
         ShapeError);
   }
 
