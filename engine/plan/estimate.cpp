@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step as flops, bytes and seconds on one thread of a target: a roofline and an overhead per
-// call.
+// A step as flops, bytes and seconds on one thread: a roofline and an overhead per call.
 #include <algorithm>
 
 #include "builder.h"
@@ -90,6 +89,17 @@ Estimate work(const Softmax& s) {
 Estimate work(const Copy& s) { return {0, bytes(s.in), bytes(s.out), 0}; }
 
 Estimate work(const Fill& s) { return {0, 0, bytes(s.out), 0}; }
+
+Estimate work(const Attend& s) {
+  Estimate result;
+  // Scores that masks hide are counted too: what is hidden is known only at run time.
+  double scores = 1;
+  for (const ScoreAxis& axis : s.axes) scores *= static_cast<double>(axis.size);
+  result.flops = 2 * scores * (extent(s.inner) + extent(s.columns));
+  for (const Operand& operand : reads_of(Step(s))) result.bytes_read += bytes(operand);
+  for (const Operand& operand : writes_of(Step(s))) result.bytes_written += bytes(operand);
+  return result;
+}
 
 }  // namespace
 

@@ -46,7 +46,7 @@ std::string_view name_of(ReduceOp op) noexcept {
 
 std::string_view name_of(const Step& step) noexcept {
   constexpr std::string_view kNames[] = {
-      "contract", "select_contract", "reduce", "map", "softmax", "copy", "fill"};
+      "contract", "select_contract", "reduce", "map", "softmax", "copy", "fill", "attend"};
   static_assert(std::size(kNames) == std::variant_size_v<Step>);
   return kNames[step.index()];
 }
@@ -67,6 +67,12 @@ std::vector<Operand> reads_of(const Step& step) {
                         },
                         [](const Copy& s) { return Operands{s.in}; },
                         [](const Fill&) { return Operands{}; },
+                        [](const Attend& s) {
+                          Operands all{s.q, s.k, s.v};
+                          all.insert(all.end(), s.inputs.begin(), s.inputs.end());
+                          if (s.sink.value >= 0) all.push_back(s.sink);
+                          return all;
+                        },
                     },
                     step);
 }
@@ -78,6 +84,14 @@ const Operand& written_by(const Step& step) {
                         [](const auto& s) -> const Operand& { return s.out; },
                     },
                     step);
+}
+
+std::vector<Operand> writes_of(const Step& step) {
+  std::vector<Operand> all{written_by(step)};
+  if (const auto* attend = std::get_if<Attend>(&step); attend && attend->logsumexp.value >= 0) {
+    all.push_back(attend->logsumexp);
+  }
+  return all;
 }
 
 }  // namespace einkern::plan

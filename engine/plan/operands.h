@@ -15,4 +15,7 @@ std::vector<Operand> reads_of(const Step& step);
 /// The operand that the step writes.
 const Operand& written_by(const Step& step);
 
+/// Everything that a step writes: its result, and logsumexp where it is asked for.
+std::vector<Operand> writes_of(const Step& step);
+
 }  // namespace einkern::plan

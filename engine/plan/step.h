@@ -128,7 +128,7 @@ struct Attend {
   std::vector<Operand> inputs;
 };
 
-using Step = std::variant<Contract, SelectContract, Reduce, Map, Softmax, Copy, Fill>;
+using Step = std::variant<Contract, SelectContract, Reduce, Map, Softmax, Copy, Fill, Attend>;
 std::string_view name_of(const Step& step) noexcept;
 
 }  // namespace einkern::plan

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of plans share: a fixed target, plans of equations, and the rules every plan
-// obeys.
+// What the tests of plans share: a target, plans of equations, rules that every plan obeys.
 #pragma once
 
 #include <string>
