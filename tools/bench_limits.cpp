@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The limits of this machine, measured by kernels that do nothing else.
+#include "bench_limits.h"
+
+#include <algorithm>
+
+#include "../engine/exec/parallel.h"
+#include "../engine/kernel/kernels.h"
+#include "../engine/tensor/create.h"
+#include "stopwatch.h"
+
+namespace einkern::tools {
+namespace {
+
+constexpr std::int64_t kLine = 64;
+// A piece outlasts the start of a task (microseconds) and is small beside a buffer.
+constexpr std::int64_t kPieceLines = (4 << 20) / kLine;
+constexpr std::int64_t kRounds = 1 << 19;  // about a millisecond of multiply-adds
+constexpr double kMuchWork = 1e12;         // always worth a parallel loop
+
+volatile double sink = 0;  // keeps what the probes return from being unused
+
+/// Work a second, the best of three: `pieces` of `piece_work` each.
+double best_rate(std::int64_t pieces, double piece_work, exec::TileFunction piece) {
+  double best = 0;
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    const Stopwatch watch;
+    exec::parallel_for(pieces, kMuchWork, piece);
+    best = std::max(best, static_cast<double>(pieces) * piece_work / watch.seconds());
+  }
+  return best;
+}
+
+void keep_best(double& best, double rate) { best = std::max(best, rate / 1e9); }
+
+}  // namespace
+
+LimitProbe::LimitProbe(DType dtype, std::int64_t buffer_bytes) : dtype_(dtype) {
+  const std::int64_t pieces = std::max<std::int64_t>(1, buffer_bytes / (kPieceLines * kLine));
+  from_ = zeros({pieces, kPieceLines * kLine / 8}, f64);
+  to_ = zeros({pieces, kPieceLines * kLine / 8}, f64);
+}
+
+void LimitProbe::measure() {
+  const kernel::Kernels& kernels = kernel::kernels();
+  const std::int64_t pieces = from_.shape()[0];
+  const auto bytes = static_cast<double>(kPieceLines * kLine);
+  const auto* const from = static_cast<const char*>(from_.bytes());
+  auto* const to = static_cast<char*>(to_.mutable_bytes("bench"));
+  const auto offset = [](std::int64_t piece) { return piece * kPieceLines * kLine; };
+
+  const kernel::MultiplyAddProbe& fma = dtype_ == f32 ? kernels.probe.f32 : kernels.probe.f64;
+  const std::int64_t tasks = 8 * exec::concurrency();
+  keep_best(best_.peak_gflops, best_rate(tasks, fma.flops_per_round * kRounds,
+                                         [&](std::int64_t) { sink = fma.run(kRounds); }));
+  keep_best(best_.read_gbs, best_rate(pieces, bytes, [&](std::int64_t piece) {
+              sink = static_cast<double>(kernels.probe.read(from + offset(piece), kPieceLines));
+            }));
+  keep_best(best_.copy_gbs, best_rate(pieces, 2 * bytes, [&](std::int64_t piece) {
+              kernels.copy.stream(from + offset(piece), to + offset(piece), kPieceLines * kLine);
+              kernels.copy.fence();
+            }));
+  keep_best(best_.write_gbs, best_rate(pieces, bytes, [&](std::int64_t piece) {
+              kernels.probe.write(to + offset(piece), kPieceLines);
+            }));
+}
+
+}  // namespace einkern::tools

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks and writes the output files of a command line.
+#include "files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "../engine/base/error.h"
+#include "../engine/tensor/io/npy.h"
+#include "interrupt.h"
+
+namespace einkern::tools {
+namespace fs = std::filesystem;
+namespace {
+
+/// Do both names lead to one file? The files need not exist.
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (fs::equivalent(a, b, error)) return fs::is_regular_file(a, error);
+  return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error) && !fs::exists(a, error);
+}
+
+}  // namespace
+
+void check_outputs(const Options& options, const std::vector<OutputFile>& outputs,
+                   const std::vector<std::string>& inputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [option, path] = outputs[i];
+    for (const std::string& input : inputs) {
+      if (same_file(path, input)) {
+        options.refuse(fmt::format("{} '{}' is the input '{}'", option, path, input));
+      }
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (same_file(path, outputs[j].path)) {
+        options.refuse(
+            fmt::format("{} and {} both name '{}'", outputs[j].option, option, outputs[j].path));
+      }
+    }
+    const fs::path folder = fs::path(path).parent_path();
+    std::error_code error;
+    if (!folder.empty() && !fs::is_directory(folder, error)) {
+      fail<IoError>(fmt::format("{} '{}': there is no folder '{}'", option, path, folder.string()));
+    }
+  }
+}
+
+void write_outputs(const std::vector<std::pair<std::string, Tensor>>& outputs) {
+  const Uninterrupted guard;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    try {
+      save_npy(outputs[i].first, outputs[i].second);
+    } catch (...) {
+      for (std::size_t j = 0; j < i; ++j) {
+        std::error_code ignored;
+        if (fs::is_regular_file(outputs[j].first, ignored)) fs::remove(outputs[j].first, ignored);
+      }
+      throw;
+    }
+  }
+}
+
+void print_tensor(const Tensor& tensor) { print(to_string(tensor) + "\n"); }
+
+void print(const std::string& text) {
+  std::cout << text << std::flush;
+  if (!std::cout) fail<IoError>("cannot write to standard output");
+}
+
+}  // namespace einkern::tools
