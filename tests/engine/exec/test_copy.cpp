@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies between random views of all dtypes, transposes, and thread counts.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "../../../engine/base/error.h"
+#include "views.h"
+
+using namespace einkern;
+using namespace einkern::test;
+
+namespace {
+
+template <class From, class To>
+void check_random(std::uint32_t seed, int count, std::size_t rank, std::int64_t most) {
+  std::mt19937 random(seed);
+  const auto& tables = kernel::supported_kernels();
+  for (int i = 0; i < count; ++i) {
+    const Dims shape = random_shape(random, rank, most);
+    View<From> in(shape, random, true);
+    View<To> out(shape, random, false);
+    in.fill([&] {
+      return std::is_same_v<From, bool> ? static_cast<double>(random() % 2)
+                                        : uniform(random, -100, 100);
+    });
+    run_step(plan::Copy{in.operand(0), out.operand(1)}, {in.bytes(), out.bytes()},
+             *tables[static_cast<std::size_t>(i) % tables.size()]);
+    bool right = true;
+    for (std::int64_t p = 0; p < out.size(); ++p) {
+      const Stored<To> want = std::is_same_v<To, bool> ? static_cast<Stored<To>>(in[p] != 0)
+                                                       : static_cast<Stored<To>>(in[p]);
+      right &= out[p] == want;
+    }
+    CAPTURE(to_string(shape));
+    CHECK(right);
+    CHECK(out.gaps_untouched());
+  }
+}
+
+template <class From>
+void check_from() {
+  check_random<From, bool>(11, 40, 4, 9);
+  check_random<From, std::int8_t>(12, 40, 4, 9);
+  check_random<From, std::int16_t>(13, 40, 4, 9);
+  check_random<From, std::int32_t>(14, 40, 4, 9);
+  check_random<From, std::int64_t>(15, 40, 4, 9);
+  check_random<From, float>(16, 40, 4, 9);
+  check_random<From, double>(17, 40, 4, 9);
+}
+
+template <class From, class To>
+void convert_one(From value) {
+  View<From> in(Dims{});
+  View<To> out(Dims{});
+  in[0] = value;
+  run_step(plan::Copy{in.operand(0), out.operand(1)}, {in.bytes(), out.bytes()}, kernel::kernels());
+}
+
+/// in viewed with its axes in `order`, copied to C order.
+template <class T>
+void check_permutation(const Dims& shape, const SmallVector<std::int64_t, 6>& order) {
+  View<T> in(shape);
+  for (std::size_t i = 0; i < in.memory.size(); ++i) in.memory[i] = static_cast<T>(i);
+  const Layout layout = permuted(in.layout, order);
+  for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
+    std::vector<T> first;
+    with_threads([&](int threads) {
+      View<T> out(layout.shape);
+      run_step(plan::Copy{{0, dtype_of<T>, layout}, out.operand(1)}, {in.bytes(), out.bytes()},
+               *kernels);
+      if (threads == 1) first = out.elements();
+      CHECK(same_bits(out.elements(), first));
+      CHECK(out.gaps_untouched());
+    });
+    View<T> permuted_in(shape);
+    permuted_in.layout = layout;
+    permuted_in.memory = in.memory;
+    CHECK(same_bits(permuted_in.elements(), first));
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("exec") {
+  TEST_CASE("copies between random views of one dtype") {
+    check_random<float, float>(1, 400, 5, 9);
+    check_random<double, double>(2, 200, 5, 9);
+    check_random<float, float>(3, 60, 3, 70);
+    check_random<double, double>(4, 40, 3, 50);
+    check_random<std::int8_t, std::int8_t>(5, 60, 3, 50);
+    check_random<std::int16_t, std::int16_t>(6, 60, 3, 50);
+    check_random<bool, bool>(7, 60, 3, 50);
+  }
+
+  TEST_CASE("conversions between all dtypes") {
+    check_from<bool>();
+    check_from<std::int8_t>();
+    check_from<std::int16_t>();
+    check_from<std::int32_t>();
+    check_from<std::int64_t>();
+    check_from<float>();
+    check_from<double>();
+  }
+
+  TEST_CASE("values that do not fit are ValueErrors") {
+    CHECK_THROWS_WITH_AS((convert_one<double, std::int64_t>(NAN)),
+                         "astype: a value does not fit i64", ValueError);
+    CHECK_THROWS_WITH_AS((convert_one<float, std::int64_t>(0x1p63f)),
+                         "astype: a value does not fit i64", ValueError);
+    CHECK_THROWS_WITH_AS((convert_one<std::int64_t, std::int32_t>(1LL << 31)),
+                         "astype: a value does not fit i32", ValueError);
+    CHECK_THROWS_WITH_AS((convert_one<double, std::int8_t>(-129)),
+                         "astype: a value does not fit i8", ValueError);
+    CHECK_NOTHROW((convert_one<double, std::int64_t>(-0x1p63)));
+    CHECK_NOTHROW((convert_one<double, bool>(NAN)));
+  }
+
+  TEST_CASE("large permutations, streamed and transposed") {
+    check_permutation<float>({40, 30, 70, 50}, {3, 2, 1, 0});
+    check_permutation<float>({40, 30, 70, 50}, {1, 0, 3, 2});
+    check_permutation<float>({40, 30, 70, 50}, {2, 1, 0, 3});
+    check_permutation<float>({32, 32, 64, 64}, {3, 2, 1, 0});
+    check_permutation<double>({1100, 1030}, {1, 0});
+    check_permutation<double>({40, 30, 35, 50}, {3, 0, 2, 1});
+    check_permutation<float>({3, 700000}, {1, 0});
+    check_permutation<float>({700000, 3}, {1, 0});
+    check_permutation<float>({2000, 1100}, {0, 1});
+  }
+
+  TEST_CASE("NaN payloads and negative zeros are moved as bits") {
+    View<float> in({2, 40}), out({2, 40});
+    for (std::int64_t i = 0; i < 80; ++i) in[i] = i % 2 == 0 ? -0.0f : std::nanf("77");
+    run_step(plan::Copy{in.operand(0), out.operand(1)}, {in.bytes(), out.bytes()},
+             kernel::kernels());
+    CHECK(same_bits(in.elements(), out.elements()));
+  }
+}
