@@ -54,9 +54,12 @@ void list_offsets(const plan::Loops& loops, StrideOf stride, std::int64_t* to) n
 Boxes::Boxes(const plan::Loops& loops, std::initializer_list<StrideOf> units, std::int64_t line,
              std::int64_t target, std::int64_t multiple)
     : loops_(&loops), box_(loops.size(), 1) {
+  // Four lines of the unit-stride loops where there is room for as many of each.
+  std::int64_t run = 4 * line;
+  while (run > line && run * run > target) run /= 2;
   for (const StrideOf stride : units) {
     for (std::size_t l = 0; l < loops.size(); ++l) {
-      if (loops[l].*stride == 1) box_[l] = std::min(loops[l].size, line);
+      if (loops[l].*stride == 1) box_[l] = std::min(loops[l].size, run);
     }
   }
   for (const std::int64_t size : box_) largest_ *= size;

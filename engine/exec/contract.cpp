@@ -27,6 +27,32 @@ void run(const plan::Contract& step, const Frame& frame) {
   if (extent(step.batch) == 0 || extent(step.m) == 0 || extent(step.n) == 0) return;
   if (extent(step.k) == 0) return fill_zero(step, frame);
   if (!is_float(step.c.dtype)) return run_integer(step, frame);
+  if (step.k.empty()) return run_outer(step, frame);
+  if (run_lanes(step, frame)) return;
+  const bool vector_a = step.m.empty(), vector_b = step.n.empty();
+  switch (step.regime) {
+    case plan::Regime::dot:
+      if (vector_a && vector_b) return run_dot(step, frame);
+      break;
+    case plan::Regime::matvec:
+      if (vector_a != vector_b) return run_matvec(step, frame);
+      break;
+    case plan::Regime::small_batched:
+      if (vector_a && vector_b) return run_dot(step, frame);
+      if (vector_a || vector_b) return run_matvec(step, frame);
+      return run_small(step, frame);
+    case plan::Regime::outer:
+    case plan::Regime::matmul:
+      break;
+  }
+  // One matrix so small that blocking it would take longer than multiplying it.
+  constexpr double kSmallProducts = 2048;
+  if (step.batch.empty() && static_cast<double>(extent(step.m)) *
+                                    static_cast<double>(extent(step.n)) *
+                                    static_cast<double>(extent(step.k)) <=
+                                kSmallProducts) {
+    return run_small(step, frame);
+  }
   run_matmul(step, frame);
 }
 

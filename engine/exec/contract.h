@@ -1,15 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to run a contraction, one function per file.
+// The ways to run a contraction. Every size is at least 1; f32 and f64 unless said otherwise; any
+// groups and strides.
 #pragma once
 
 #include "frame.h"
 
 namespace einkern::exec {
 
-/// Packed matrix product; f32 and f64, any groups and strides, every size at least 1.
+/// Packed matrix products.
 void run_matmul(const plan::Contract& step, const Frame& frame);
+
+/// A batch that has the unit stride of c and of its operands: matrices side by side in the lanes.
+/// Does nothing and says false where the strides or sizes do not suit.
+bool run_lanes(const plan::Contract& step, const Frame& frame);
+
+/// Many small matrices, each kept in registers.
+void run_small(const plan::Contract& step, const Frame& frame);
+
+/// One matrix and one vector (m or n is empty).
+void run_matvec(const plan::Contract& step, const Frame& frame);
+
+/// Sums of products of two vectors (m and n are empty).
+void run_dot(const plan::Contract& step, const Frame& frame);
+
+/// Products without a sum (k is empty).
+void run_outer(const plan::Contract& step, const Frame& frame);
 
 /// Exact i64 contraction by plain loops; ValueError when a sum leaves i64.
 void run_integer(const plan::Contract& step, const Frame& frame);
+
+/// Calls `f(T{})` with the float type of the step.
+template <class F>
+void with_float(const plan::Contract& step, const F& f) {
+  if (step.c.dtype == DType::f32) {
+    f(float{});
+  } else {
+    f(double{});
+  }
+}
 
 }  // namespace einkern::exec

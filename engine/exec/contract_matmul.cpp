@@ -51,8 +51,12 @@ struct Blocking {
     const std::int64_t rows = extent(step.m), columns = extent(step.n);
     const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(columns) *
                          static_cast<double>(extent(step.k));
+    // Boxes of n must be large where c and b have their unit strides in different labels: then
+    // tasks are better cut out of m.
+    const bool wide = std::any_of(step.n.begin(), step.n.end(),
+                                  [](const Loop& loop) { return loop.b == 1 && loop.c != 1; });
     cut = batch >= kTasks && flops < 64 * kTaskFlops ? Cut::batch
-          : columns >= rows                          ? Cut::columns
+          : columns >= (wide ? 16 * rows : rows)     ? Cut::columns
                                                      : Cut::rows;
     // A sixth of L2 for a block of a, a quarter for one of b; the rest is for c and what comes
     // next.

@@ -14,6 +14,7 @@
 #include "hwy/highway.h"
 #include "matmul-inl.h"
 #include "matmul.h"
+#include "matmul_direct.h"
 #include "matmul_pack.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -68,7 +69,8 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* out, Up
     b += 2 * N;
   };
   std::int64_t s = 0;
-  for (; s < steps - kFetchSteps; ++s) step();
+  const std::int64_t fetch = update == Update::stream ? steps : steps - kFetchSteps;
+  for (; s < fetch; ++s) step();
   for (std::int64_t r = 0; s < steps; ++s, ++r) {
     if (r < R) {
       hwy::Prefetch(out[r]);
@@ -202,6 +204,7 @@ HWY_EXPORT(FillMatmul);
 void fill_matmul(MatmulKernels& kernels) {
   HWY_DYNAMIC_DISPATCH(FillMatmul)(kernels);
   fill_matmul_pack(kernels);
+  fill_matmul_direct(kernels);
 }
 
 }  // namespace einkern::kernel

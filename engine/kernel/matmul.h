@@ -71,11 +71,55 @@ struct MultiplyBlock {
       Update::store;  // stream: as store, around the caches where whole lines are written
 };
 
+/// c[rows_c[i] + columns_c[j] + l] = sum_p a[rows_a[i] + steps_a[p] + l] b[columns_b[j] +
+/// steps_b[p] + l] for l < lanes: as many small products side by side. An operand that is the same
+/// for all lanes is read at l = 0.
+template <class T>
+struct LaneBlock {
+  const T* a = nullptr;
+  const T* b = nullptr;
+  T* c = nullptr;
+  const std::int64_t *rows_a = nullptr, *rows_c = nullptr;
+  const std::int64_t *columns_b = nullptr, *columns_c = nullptr;
+  const std::int64_t *steps_a = nullptr, *steps_b = nullptr;
+  std::int64_t row_count = 0, column_count = 0, steps = 0, lanes = 0;
+  bool same_a = false, same_b = false;
+};
+
+/// c[rows_c[i] + j] = sum_p a[rows_a[i] + steps_a[p]] b[steps_b[p] + j]: one small product whose
+/// columns are neighbours in memory.
+template <class T>
+struct SmallBlock {
+  const std::int64_t *rows_a = nullptr, *rows_c = nullptr;
+  const std::int64_t *steps_a = nullptr, *steps_b = nullptr;
+  std::int64_t row_count = 0, column_count = 0, steps = 0;
+};
+
+/// y[i] = sum_p weights[p] x[rows[p] + i] for i < size, in order of p.
+template <class T>
+struct WeightedRows {
+  const T* x = nullptr;
+  const std::int64_t* rows = nullptr;
+  const T* weights = nullptr;
+  std::int64_t row_count = 0, size = 0;
+  T* y = nullptr;
+};
+
 /// The kernels of one element type.
 template <class T>
 struct MatmulFunctions {
   void (*pack)(const PackBlock<T>& block) noexcept = nullptr;
   void (*multiply)(const MultiplyBlock<T>& block) noexcept = nullptr;
+  void (*multiply_lanes)(const LaneBlock<T>& block) noexcept = nullptr;
+  /// The same small product for operands at `count` places.
+  void (*multiply_small)(const SmallBlock<T>& block, const T* const* a, const T* const* b,
+                         T* const* c, std::int64_t count) noexcept = nullptr;
+  void (*weighted_rows)(const WeightedRows<T>& block) noexcept = nullptr;
+  /// Sum of a[i] b[i], i < n; the order depends on n alone.
+  T (*dot)(const T* a, const T* b, std::int64_t n) noexcept = nullptr;
+  /// c[i] = a[i * a_stride] b[i * b_stride], i < n.
+  void (*products)(const T* a, std::int64_t a_stride, const T* b, std::int64_t b_stride, T* c,
+                   std::int64_t n) noexcept = nullptr;
 };
 
 struct MatmulKernels {

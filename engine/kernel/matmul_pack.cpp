@@ -170,8 +170,8 @@ void pack_along_steps(const PackBlock<T>& block) {
   }
 }
 
-// The unit stride lies across panels: lanes that are `inner` apart are neighbours. A line of
-// neighbours for a vector of lanes is transposed and stored into as many panels.
+// The unit stride lies across panels: lanes that are `inner` apart are neighbours. Lines of
+// neighbours for a vector of lanes are transposed and stored into as many panels.
 template <class T>
 class FarPacker {
  public:
@@ -180,9 +180,9 @@ class FarPacker {
   void pack() const {
     const auto [unit, inner] = block_.lanes.unit;
     for (std::int64_t outer = 0; outer < block_.lanes.count; outer += unit * inner) {
-      for (std::int64_t u = 0; u < unit; u += kLine) {
+      for (std::int64_t u = 0; u < unit; u += kUnits) {
         for (std::int64_t lane = 0; lane < inner; lane += R::kLanes) {
-          pack_square(outer + u * inner + lane, std::min(kLine, unit - u),
+          pack_square(outer + u * inner + lane, std::min(kUnits, unit - u),
                       std::min(R::kLanes, inner - lane));
         }
       }
@@ -192,6 +192,10 @@ class FarPacker {
  private:
   using R = Rows<T>;
   static constexpr std::int64_t kLine = 64 / sizeof(T);
+  // Whole runs are read at once: short reads from far pages cost twice.
+  static constexpr std::int64_t kUnits = 4 * kLine;
+  // Steps ahead that are fetched; no hardware prefetcher follows a vector of far rows.
+  static constexpr std::int64_t kAhead = 3;
 
   struct Target {
     T* to = nullptr;  // of step 0
@@ -209,12 +213,16 @@ class FarPacker {
 
   // Lanes position + (0 .. lanes - 1) + inner * (0 .. units - 1), all steps.
   void pack_square(std::int64_t position, std::int64_t units, std::int64_t lanes) const {
-    const std::int64_t inner = block_.lanes.unit.inner;
+    const std::int64_t inner = block_.lanes.unit.inner, steps = block_.steps.count;
     const R rows(block_.source, block_.lanes.at + position, lanes);
-    Target targets[kLine];
+    Target targets[kUnits];
     for (std::int64_t u = 0; u < units; ++u) targets[u] = target_of(position + u * inner);
-    for (std::int64_t s = 0; s < block_.steps.count; ++s) {
+    for (std::int64_t s = 0; s < steps; ++s) {
       const std::int64_t offset = block_.steps.at[s];
+      const std::int64_t ahead = block_.steps.at[std::min(s + kAhead, steps - 1)];
+      for (std::int64_t i = 0; i < lanes; ++i) {
+        for (std::int64_t u = 0; u < units; u += kLine) hwy::Prefetch(rows.at[i] + ahead + u);
+      }
       std::int64_t u = 0;
       for (; u + R::kColumns <= units; u += R::kColumns) {
         rows.columns(offset + u, [&](std::int64_t j, auto v) HWY_ATTR {

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The unpacked half of the matrix kernels, filled into the table apart from the packed half.
+#pragma once
+
+#include "matmul.h"
+
+namespace einkern::kernel {
+
+/// Sets the pointers of unpacked products to the kernels of the target that Highway dispatches to
+/// now.
+void fill_matmul_direct(MatmulKernels& kernels);
+
+}  // namespace einkern::kernel
