@@ -44,11 +44,11 @@ Program banded(std::size_t rank) {
 }
 
 template <class T>
-void check_random(std::uint32_t seed, int count, std::int64_t most) {
+void check_random(std::uint32_t seed, int count, std::size_t rank, std::int64_t most) {
   std::mt19937 random(seed);
   const auto& tables = kernel::supported_kernels();
   for (int i = 0; i < count; ++i) {
-    const Dims shape = random_shape(random, 5, most);
+    const Dims shape = random_shape(random, rank, most);
     View<T> x(shape, random, true), y(shape, random, true), out(shape, random, false);
     x.fill([&] { return static_cast<int>(random() % 400) - 200; });
     y.fill([&] { return static_cast<int>(random() % 400) - 200; });
@@ -99,14 +99,14 @@ Program binary(Op op) {
 
 TEST_SUITE("exec") {
   TEST_CASE("programs over random views") {
-    check_random<float>(1, 400, 9);
-    check_random<double>(2, 200, 9);
-    check_random<std::int64_t>(3, 200, 9);
+    check_random<float>(1, 400, 5, 9);
+    check_random<double>(2, 200, 5, 9);
+    check_random<std::int64_t>(3, 200, 5, 9);
   }
 
   TEST_CASE("programs over views of several tiles") {
-    check_random<float>(4, 30, 40);
-    check_random<double>(5, 30, 40);
+    check_random<float>(4, 60, 3, 40);
+    check_random<double>(5, 60, 3, 40);
   }
 
   TEST_CASE("bools in and out") {
