@@ -8,6 +8,7 @@
 
 #include "../../attention/attention.h"
 #include "../../engine/base/error.h"
+#include "../../engine/graph/compiled.h"
 #include "../../engine/tensor/create.h"
 #include "../../ops/ops.h"
 #include "oracle.h"
@@ -301,6 +302,29 @@ TEST_SUITE("attention") {
     };
     CHECK(run(v) == doctest::Approx(3.0));
     CHECK(std::isnan(run(tensor<double>({1, NAN, 6}, {3, 1}))));
+  }
+
+  TEST_CASE("one compiled plan serves every number of keys") {
+    const Expr q = input(f64, {2, 4, 3, 5}), lengths = input(i64, {2});
+    const Expr k = input(f64, {2, 2, dyn("keys"), 5}), v = input(f64, {2, 2, dyn("keys"), 6});
+    const AttentionOptions options{.lengths = lengths, .window = Window{-1, 6}, .causal = 3};
+    const Compiled attend =
+        compile({q, k, v, lengths}, {dot_product_attention(q, k, v, options).output});
+    const Array tq = noise({2, 4, 3, 5}, 11);
+    for (const I keys : {7, 1, 12, 0}) {
+      const Array tk = noise({2, 2, keys, 5}, 12), tv = noise({2, 2, keys, 6}, 13);
+      const Array n({2}, {static_cast<double>(keys / 2), static_cast<double>(keys)});
+      const Array want =
+          attention_oracle(tq, tk, tv,
+                           {.lengths = n, .window = std::pair<I, I>{-1, 6}, .offset = 3})
+              .output;
+      const std::vector<Tensor> got =
+          attend({to_tensor(tq), to_tensor(tk), to_tensor(tv), to_tensor(n, i64)});
+      CHECK(worst_error(got[0], want) <= 1e-13);
+    }
+    CHECK_THROWS_WITH_AS(
+        dot_product_attention(q, k, v, {.causal = bottom_right}),
+        "causal: bottom_right needs sizes that are known when the expression is built", ShapeError);
   }
 
   TEST_CASE("labels: scores read b, h, q, k; the output reads as the query") {
