@@ -35,8 +35,12 @@ Range of_scalar(const Scalar& scalar, DType dtype) {
   return fit_integer({whole, whole, false}, dtype);
 }
 
-Range of_input(const Range& input, DType dtype) {
-  return is_float(dtype) ? fit_real(input, dtype) : fit_integer(input, dtype);
+/// Beyond 2^53 a caller's ends are integers rounded to a double: the next ones are safe.
+Range of_input(Range input, DType dtype) {
+  if (is_float(dtype)) return fit_real(input, dtype);
+  if (std::abs(input.low) >= 0x1p53) input.low = std::nextafter(input.low, -HUGE_VAL);
+  if (std::abs(input.high) >= 0x1p53) input.high = std::nextafter(input.high, HUGE_VAL);
+  return fit_integer(input, dtype);
 }
 
 Range cast(const Range& a, DType from, DType to) {

@@ -29,13 +29,14 @@ struct IndexRange {
 };
 
 /// Ranges of all registers over a box, by position: `axes` by `arg` of index, `inputs` by `arg` of
-/// load (anything beyond an integer input's dtype is cut off), `scalars` by `arg` of scalar.
+/// load (what an integer input's dtype cannot hold is left out, and ends of i64 inputs may have
+/// been rounded to the nearest double), `scalars` by `arg` of scalar.
 ///
 /// No element of the box contradicts them, whichever target's kernels compute it and whether or
-/// not they flush denormals; elements at which an integer operation faults have no value. Operands
-/// are taken as independent. Ends are computed with the operations and in the dtype of the kernels:
-/// arithmetic of floats has exact ends, exp and its relatives are widened by the kernels' error,
-/// and i64 is exact up to 2^53 and rounded outward beyond.
+/// not they flush denormals (floordiv of floats excepted); elements at which an integer operation
+/// faults have no value. Operands are taken as independent. Ends are computed with the operations
+/// and in the dtype of the kernels: arithmetic of floats has exact ends, exp and its relatives are
+/// widened by the kernels' error, and i64 is exact up to 2^53 and rounded outward beyond.
 std::vector<Range> evaluate_ranges(const Program& program, std::span<const IndexRange> axes,
                                    std::span<const Range> inputs, std::span<const Scalar> scalars);
 

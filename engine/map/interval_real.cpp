@@ -57,12 +57,13 @@ Interval<T> widen(const Interval<T>& a) {
   return {widen_low(a.low), widen_high(a.high), a.maybe_nan};
 }
 
-/// Of a function that grows with x, nearly right and with values in [least, most].
+/// Of a function that grows with x, nearly right, with values in [least, most] and these exactly at
+/// the infinities.
 template <class T>
 Interval<T> growing(const Interval<T>& a, double (*function)(double), T least, T most) {
   const auto at = [&](T x) { return static_cast<T>(function(static_cast<double>(x))); };
-  return {std::max(widen_low(at(a.low)), least), std::min(widen_high(at(a.high)), most),
-          a.maybe_nan};
+  return {a.low == kInfinity<T> ? most : std::max(widen_low(at(a.low)), least),
+          a.high == -kInfinity<T> ? least : std::min(widen_high(at(a.high)), most), a.maybe_nan};
 }
 
 double sigmoid(double x) {
