@@ -53,7 +53,8 @@ AttentionOptions parse(const Options& options, const Texts& texts) {
   if (texts.scale) attention.scale = parse_number("attention: --scale", *texts.scale);
   if (texts.softcap) {
     attention.softcap = parse_number("attention: --softcap", *texts.softcap);
-    if (*attention.softcap <= 0) options.refuse("--softcap: it must be positive");
+    if (*attention.softcap <= 0)
+      options.refuse("--softcap: '" + *texts.softcap + "' is not positive");
   }
   return attention;
 }
@@ -93,6 +94,13 @@ void attention_command(const std::vector<std::string>& arguments) {
   run.add_to(options);
   const auto positional = options.parse(arguments);
   if (!positional) return;
+  if (positional->size() == 4 && texts.causal) {
+    for (const std::string& file : *positional) {
+      if (file == "top_left" || file == "bottom_right") {
+        options.refuse("--causal takes its value behind '=': --causal=" + file);
+      }
+    }
+  }
   if (positional->size() != 3) {
     options.refuse("three files are needed, Q.npy K.npy V.npy, not " +
                    std::to_string(positional->size()));

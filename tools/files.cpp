@@ -19,7 +19,10 @@ namespace {
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code error;
   if (fs::equivalent(a, b, error)) return fs::is_regular_file(a, error);
-  return fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error) && !fs::exists(a, error);
+  const auto place = [&](const std::string& path) {
+    return fs::weakly_canonical(fs::absolute(path, error), error);
+  };
+  return !fs::exists(a, error) && place(a) == place(b);
 }
 
 }  // namespace
@@ -41,8 +44,10 @@ void check_outputs(const Options& options, const std::vector<OutputFile>& output
     }
     const fs::path folder = fs::path(path).parent_path();
     std::error_code error;
-    if (!folder.empty() && !fs::is_directory(folder, error)) {
-      fail<IoError>(fmt::format("{} '{}': there is no folder '{}'", option, path, folder.string()));
+    const bool no_folder = !folder.empty() && !fs::is_directory(folder, error);
+    if (no_folder || fs::is_directory(path, error)) {
+      fail<IoError>(fmt::format("{}: {} '{}' {}", options.command(), option, path,
+                                no_folder ? "lies in no folder" : "is a folder"));
     }
   }
 }

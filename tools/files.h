@@ -17,7 +17,7 @@ struct OutputFile {
 };
 
 /// Before any work: UsageError when an output is one of the inputs or another output, whatever its
-/// name; IoError when its folder does not exist.
+/// name; IoError when it is a folder or lies in none.
 void check_outputs(const Options& options, const std::vector<OutputFile>& outputs,
                    const std::vector<std::string>& inputs);
 

@@ -41,6 +41,7 @@ class Options {
   /// UsageError that begins with the command's name.
   [[noreturn]] void refuse(const std::string& fact) const;
   std::string help() const;
+  const std::string& command() const noexcept { return text_.command; }
 
  private:
   struct Option;

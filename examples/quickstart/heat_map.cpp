@@ -80,8 +80,8 @@ std::string heat_maps(const einkern::Tensor& weights, const std::vector<std::str
 }
 
 std::string heat_map_legend(const HeatMapStyle& style) {
-  if (!style.colour) return "a digit is tenths of a row's attention, . is none";
+  if (!style.colour) return "tenths of its attention, . is hidden";
   std::string text = "none ";
   for (std::size_t step = 0; step < kColours.size(); ++step) text += block(step);
-  return text + " all of a row's attention";
+  return text + " all of it";
 }
