@@ -146,4 +146,24 @@ std::vector<Range> evaluate_ranges(const Program& program, std::span<const Index
   return ranges;
 }
 
+bool may_fault(const Program& program, const std::vector<Range>& ranges) {
+  EINKERN_CHECK(ranges.size() == program.code.size());
+  const auto at = [&](std::int32_t r) { return static_cast<std::size_t>(r); };
+  for (const Instruction& code : program.code) {
+    if (code.op == Op::cast && is_integer(code.dtype)) {
+      Range operand = ranges[at(code.a)];
+      const DType from = program.code[at(code.a)].dtype;
+      if (is_float(from))
+        operand = {std::trunc(operand.low), std::trunc(operand.high), operand.maybe_nan};
+      const bool widens = !is_float(from) && size_of(from) <= size_of(code.dtype);
+      if (!widens && exceeds(operand, code.dtype)) return true;
+    } else if (code.dtype == DType::i64 && arity(code.op) > 0 && code.op != Op::cast &&
+               code.op != Op::select) {
+      const Range& a = ranges[at(code.a)];
+      if (integer_may_fault(code.op, a, arity(code.op) == 2 ? ranges[at(code.b)] : a)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace einkern::map

@@ -46,6 +46,10 @@ std::vector<Range> evaluate_ranges(const Program& program, std::span<const Index
 /// What is removed no longer faults.
 Program specialise(const Program& program, const std::vector<Range>& ranges);
 
+/// Whether an integer operation or a cast may fault somewhere on the box (overflow, a divisor of 0,
+/// a negative power, out of range): then `specialise`, or leaving the box out, may hide an error.
+bool may_fault(const Program& program, const std::vector<Range>& ranges);
+
 /// Whether every element is exactly -inf: as a score, a hidden key.
 bool is_minus_infinity(const Range& range) noexcept;
 /// Whether a boolean is true, or false, on every element.

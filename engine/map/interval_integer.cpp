@@ -33,6 +33,13 @@ Range range_of(const Integers& a) {
                   static_cast<std::int64_t>(std::clamp(a.high, kLeast, kMost)));
 }
 
+/// What an integer dtype or bool holds; of i64 the end is 2^63, which it does not.
+Range all_of(DType dtype) {
+  if (dtype == DType::boolean) return {0, 1, false};
+  const double end = std::ldexp(1.0, static_cast<int>(size_of(dtype)) * 8 - 1);
+  return {-end, dtype == DType::i64 ? end : end - 1, false};
+}
+
 template <class F>
 Integers corners(const Integers& a, const Integers& b, F f) {
   const auto [low, high] =
@@ -144,12 +151,23 @@ Range integer_range(Op op, const Range& a, const Range& b) {
   return range_of(apply(op, integers_of(a), integers_of(b)));
 }
 
+bool integer_may_fault(Op op, const Range& a, const Range& b) {
+  const Integers x = integers_of(a), y = integers_of(b);
+  const bool divides = op == Op::floordiv || op == Op::mod;
+  if (divides && y.low <= 0 && y.high >= 0) return true;
+  if (op == Op::pow && y.low < 0) return true;
+  const Integers result = apply(op, x, y);
+  return result.low < kLeast || result.high > kMost;
+}
+
+bool exceeds(const Range& range, DType dtype) {
+  const Range all = all_of(dtype);
+  const bool beyond = dtype == DType::i64 ? range.high >= all.high : range.high > all.high;
+  return range.maybe_nan || range.low < all.low || beyond;
+}
+
 Range fit_integer(const Range& range, DType dtype) {
-  const bool is_bool = dtype == DType::boolean;
-  const double limit = std::ldexp(1.0, static_cast<int>(size_of(dtype)) * 8 - 1);
-  const Range all = is_bool               ? Range{0, 1, false}
-                    : dtype == DType::i64 ? Range{-limit, limit, false}
-                                          : Range{-limit, limit - 1, false};
+  const Range all = all_of(dtype);
   const Range held{std::max(std::ceil(range.low), all.low),
                    std::min(std::floor(range.high), all.high), false};
   return held.low <= held.high ? held : all;

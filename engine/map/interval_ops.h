@@ -16,6 +16,10 @@ Range round_to_real(const Range& range, DType dtype);
 
 /// Range of i64 arithmetic over the pairs of operands that do not fault.
 Range integer_range(Op op, const Range& a, const Range& b);
+/// Whether some pair of operands may fault.
+bool integer_may_fault(Op op, const Range& a, const Range& b);
+/// Whether the range may hold more than an integer `dtype` does: fractions aside, which are cut.
+bool exceeds(const Range& range, DType dtype);
 /// The integers of the range that an integer `dtype` or bool holds; all it holds when there are
 /// none, since then every element faults.
 Range fit_integer(const Range& range, DType dtype);

@@ -38,7 +38,7 @@ Range cast_of(DType from, DType to, const Range& a) {
   return evaluate_ranges(program, {}, std::span(&a, 1), {}).back();
 }
 
-Range nearly(double low, double high) { return {low, high, false}; }
+Range numbers(double low, double high) { return {low, high, false}; }
 
 /// One value, or as near to it as functions that are nearly right come.
 bool is_narrow(const Range& range) {
@@ -101,35 +101,35 @@ TEST_SUITE("map") {
   TEST_CASE("arithmetic of floats has the kernels' ends") {
     const double sum = static_cast<double>(0.1f + 0.2f);
     const double a = static_cast<double>(0.1f), b = static_cast<double>(0.2f);
-    CHECK(range_of(Op::add, f32, {a, a}, {b, b}) == nearly(sum, sum));
-    CHECK(range_of(Op::add, f64, {0.1, 1}, {0.2, 2}) == nearly(0.1 + 0.2, 3));
-    CHECK(range_of(Op::add, f32, {0x1p127, 0x1p127}, {0, 0x1p127}) == nearly(0x1p127, kInf));
-    CHECK(range_of(Op::sub, f64, {1, 2}, {10, 20}) == nearly(-19, -8));
-    CHECK(range_of(Op::mul, f64, {-2, 3}, {-5, 7}) == nearly(-15, 21));
-    CHECK(range_of(Op::div, f64, {1, 2}, {-4, -2}) == nearly(-1, -0.25));
+    CHECK(range_of(Op::add, f32, {a, a}, {b, b}) == numbers(sum, sum));
+    CHECK(range_of(Op::add, f64, {0.1, 1}, {0.2, 2}) == numbers(0.1 + 0.2, 3));
+    CHECK(range_of(Op::add, f32, {0x1p127, 0x1p127}, {0, 0x1p127}) == numbers(0x1p127, kInf));
+    CHECK(range_of(Op::sub, f64, {1, 2}, {10, 20}) == numbers(-19, -8));
+    CHECK(range_of(Op::mul, f64, {-2, 3}, {-5, 7}) == numbers(-15, 21));
+    CHECK(range_of(Op::div, f64, {1, 2}, {-4, -2}) == numbers(-1, -0.25));
     CHECK(range_of(Op::neg, f64, {1, 2, true}) == Range{-2, -1, true});
-    CHECK(range_of(Op::abs, f64, {-3, 2}) == nearly(0, 3));
-    CHECK(range_of(Op::abs, f64, {-3, -2}) == nearly(2, 3));
+    CHECK(range_of(Op::abs, f64, {-3, 2}) == numbers(0, 3));
+    CHECK(range_of(Op::abs, f64, {-3, -2}) == numbers(2, 3));
     CHECK(range_of(Op::maximum, f64, {1, 5, true}, {3, 4}) == Range{3, 5, true});
-    CHECK(range_of(Op::minimum, f64, {1, 5}, {3, 4}) == nearly(1, 4));
-    CHECK(range_of(Op::floordiv, f64, {-7, 7}, {2, 2}) == nearly(-4, 3));
-    CHECK(range_of(Op::floordiv, f64, {1, 5}, {kInf, kInf}) == nearly(0, 0));
-    CHECK(range_of(Op::floordiv, f64, {-1, 5}, {kInf, kInf}) == nearly(-1, 0));
-    CHECK(range_of(Op::mod, f64, {-7, 7}, {2, 3}) == nearly(0, 3));
-    CHECK(range_of(Op::mod, f64, {1, 1.5}, {2, 3}) == nearly(1, 1.5));
-    CHECK(range_of(Op::mod, f64, {-7, 7}, {-3, -2}) == nearly(-3, 0));
-    CHECK(range_of(Op::sqrt, f32, {2, 4}) == nearly(static_cast<double>(std::sqrt(2.0f)), 2));
+    CHECK(range_of(Op::minimum, f64, {1, 5}, {3, 4}) == numbers(1, 4));
+    CHECK(range_of(Op::floordiv, f64, {-7, 7}, {2, 2}) == numbers(-4, 3));
+    CHECK(range_of(Op::floordiv, f64, {1, 5}, {kInf, kInf}) == numbers(0, 0));
+    CHECK(range_of(Op::floordiv, f64, {-1, 5}, {kInf, kInf}) == numbers(-1, 0));
+    CHECK(range_of(Op::mod, f64, {-7, 7}, {2, 3}) == numbers(0, 3));
+    CHECK(range_of(Op::mod, f64, {1, 1.5}, {2, 3}) == numbers(1, 1.5));
+    CHECK(range_of(Op::mod, f64, {-7, 7}, {-3, -2}) == numbers(-3, 0));
+    CHECK(range_of(Op::sqrt, f32, {2, 4}) == numbers(static_cast<double>(std::sqrt(2.0f)), 2));
   }
 
   TEST_CASE("infinities and zeros give NaN where they do") {
     CHECK(range_of(Op::add, f64, {-kInf, 0}, {1, kInf}) == Range{-kInf, kInf, true});
-    CHECK(range_of(Op::add, f64, {-kInf, -kInf}, {1, 2}) == nearly(-kInf, -kInf));
+    CHECK(range_of(Op::add, f64, {-kInf, -kInf}, {1, 2}) == numbers(-kInf, -kInf));
     CHECK(range_of(Op::add, f64, {-kInf, -kInf}, {1, kInf}) == Range{-kInf, -kInf, true});
     CHECK(range_of(Op::sub, f64, {kInf, kInf}, {kInf, kInf}) == kNan);
     CHECK(range_of(Op::mul, f64, {0, 5}, {kInf, kInf}) == Range{0, kInf, true});
-    CHECK(range_of(Op::mul, f64, {1, 5}, {-kInf, -kInf}) == nearly(-kInf, -kInf));
+    CHECK(range_of(Op::mul, f64, {1, 5}, {-kInf, -kInf}) == numbers(-kInf, -kInf));
     CHECK(range_of(Op::mul, f64, {0, 0}, {-kInf, kInf}) == Range{0, 0, true});
-    CHECK(range_of(Op::div, f64, {1, 2}, {0, 1}) == nearly(-kInf, kInf));
+    CHECK(range_of(Op::div, f64, {1, 2}, {0, 1}) == numbers(-kInf, kInf));
     CHECK(range_of(Op::div, f64, {0, 2}, {0, 1}) == Range{-kInf, kInf, true});
     CHECK(range_of(Op::div, f64, {kInf, kInf}, {kInf, kInf}) == kNan);
     CHECK(range_of(Op::div, f64, {1, kInf}, {2, kInf}) == Range{0, kInf, true});
@@ -139,9 +139,9 @@ TEST_SUITE("map") {
     CHECK(range_of(Op::sqrt, f64, {-1, 4}) == Range{0, 2, true});
     CHECK(range_of(Op::sqrt, f64, {-2, -1}) == kNan);
     CHECK(range_of(Op::log, f64, {-2, -1}) == kNan);
-    CHECK(range_of(Op::log, f32, {0, 0}) == nearly(-kInf, -kInf));
+    CHECK(range_of(Op::log, f32, {0, 0}) == numbers(-kInf, -kInf));
     CHECK(range_of(Op::log, f32, {-1, 0}) == Range{-kInf, -kInf, true});
-    CHECK(range_of(Op::rsqrt, f64, {0, 4}) == nearly(-kInf, kInf));
+    CHECK(range_of(Op::rsqrt, f64, {0, 4}) == numbers(-kInf, kInf));
     CHECK(range_of(Op::exp, f64, kNan) == kNan);
     CHECK(range_of(Op::maximum, f64, kNan, {1, 2}) == kNan);
   }
@@ -157,12 +157,12 @@ TEST_SUITE("map") {
     check_around(range_of(Op::pow, f64, {-4, -2}, {-1, -1}), -0.5, -0.25, 0x1p-48);
     CHECK(range_of(Op::exp, f32, {-kInf, -200}).low == 0);
     CHECK(range_of(Op::exp, f32, {-kInf, -200}).high < 1e-40);
-    CHECK(range_of(Op::exp, f32, {-kInf, -kInf}) == nearly(0, 0));
+    CHECK(range_of(Op::exp, f32, {-kInf, -kInf}) == numbers(0, 0));
     CHECK(range_of(Op::exp, f32, {88.8, 100}).low < 3.41e38);  // the kernel may still be finite
-    CHECK(range_of(Op::tanh, f64, {-kInf, 100}) == nearly(-1, 1));
-    CHECK(range_of(Op::sigmoid, f64, {-kInf, kInf}) == nearly(0, 1));
+    CHECK(range_of(Op::tanh, f64, {-kInf, 100}) == numbers(-1, 1));
+    CHECK(range_of(Op::sigmoid, f64, {-kInf, kInf}) == numbers(0, 1));
     CHECK(range_of(Op::sigmoid, f64, {-740, -735}).high > 5e-320);
-    CHECK(range_of(Op::erf, f32, {-kInf, kInf}) == nearly(-1, 1));
+    CHECK(range_of(Op::erf, f32, {-kInf, kInf}) == numbers(-1, 1));
   }
 
   TEST_CASE("pow is a number at NaN to the 0 and 1 to the NaN") {
@@ -171,50 +171,93 @@ TEST_SUITE("map") {
     CHECK(range_of(Op::pow, f64, {1, 2}, kNan) == Range{1, 1, true});
     CHECK(range_of(Op::pow, f64, {2, 3}, kNan) == kNan);
     CHECK(range_of(Op::pow, f64, {-1, 3}, {0.5, 0.5}) == kAnything);
-    CHECK(range_of(Op::pow, f64, {0, 1}, {-1, 1}) == nearly(-kInf, kInf));  // (-0)^-1
+    CHECK(range_of(Op::pow, f64, {0, 1}, {-1, 1}) == numbers(-kInf, kInf));  // (-0)^-1
   }
 
   TEST_CASE("integers are exact up to 2^53, rounded outward beyond, and cut at overflow") {
-    CHECK(range_of(Op::add, i64, {1, 2}, {-5, 7}) == nearly(-4, 9));
-    CHECK(range_of(Op::sub, i64, {1, 2}, {-5, 7}) == nearly(-6, 7));
-    CHECK(range_of(Op::mul, i64, {-3, 2}, {-5, 7}) == nearly(-21, 15));
-    CHECK(range_of(Op::add, i64, {0x1p53, 0x1p53}, {1, 1}) == nearly(0x1p53, 0x1p53 + 4));
-    CHECK(range_of(Op::mul, i64, {0, 0x1p62}, {4, 4}) == nearly(0, 0x1p63));
-    CHECK(range_of(Op::neg, i64, {-0x1p63, 3}) == nearly(-3, 0x1p63));
-    CHECK(range_of(Op::abs, i64, {-3, 2}) == nearly(0, 3));
-    CHECK(range_of(Op::abs, i64, {-3, -2}) == nearly(2, 3));
-    CHECK(range_of(Op::floordiv, i64, {-7, 7}, {2, 2}) == nearly(-4, 3));
-    CHECK(range_of(Op::floordiv, i64, {6, 7}, {-2, 3}) == nearly(-7, 7));
-    CHECK(range_of(Op::floordiv, i64, {6, 7}, {0, 0}) == nearly(-0x1p63, 0x1p63));
-    CHECK(range_of(Op::mod, i64, {17, 20}, {16, 16}) == nearly(1, 4));
-    CHECK(range_of(Op::mod, i64, {15, 17}, {16, 16}) == nearly(0, 15));
-    CHECK(range_of(Op::mod, i64, {-3, 5}, {-4, 3}) == nearly(-3, 2));
-    CHECK(range_of(Op::pow, i64, {2, 3}, {2, 4}) == nearly(4, 81));
-    CHECK(range_of(Op::pow, i64, {-3, 2}, {2, 2}) == nearly(0, 9));
-    CHECK(range_of(Op::pow, i64, {-3, 2}, {3, 3}) == nearly(-27, 8));
-    CHECK(range_of(Op::pow, i64, {-3, 2}, {0, 3}) == nearly(-27, 27));
+    CHECK(range_of(Op::add, i64, {1, 2}, {-5, 7}) == numbers(-4, 9));
+    CHECK(range_of(Op::sub, i64, {1, 2}, {-5, 7}) == numbers(-6, 7));
+    CHECK(range_of(Op::mul, i64, {-3, 2}, {-5, 7}) == numbers(-21, 15));
+    CHECK(range_of(Op::add, i64, {0x1p53, 0x1p53}, {1, 1}) == numbers(0x1p53, 0x1p53 + 4));
+    CHECK(range_of(Op::mul, i64, {0, 0x1p62}, {4, 4}) == numbers(0, 0x1p63));
+    CHECK(range_of(Op::neg, i64, {-0x1p63, 3}) == numbers(-3, 0x1p63));
+    CHECK(range_of(Op::abs, i64, {-3, 2}) == numbers(0, 3));
+    CHECK(range_of(Op::abs, i64, {-3, -2}) == numbers(2, 3));
+    CHECK(range_of(Op::floordiv, i64, {-7, 7}, {2, 2}) == numbers(-4, 3));
+    CHECK(range_of(Op::floordiv, i64, {6, 7}, {-2, 3}) == numbers(-7, 7));
+    CHECK(range_of(Op::floordiv, i64, {6, 7}, {0, 0}) == numbers(-0x1p63, 0x1p63));
+    CHECK(range_of(Op::mod, i64, {17, 20}, {16, 16}) == numbers(1, 4));
+    CHECK(range_of(Op::mod, i64, {15, 17}, {16, 16}) == numbers(0, 15));
+    CHECK(range_of(Op::mod, i64, {-3, 5}, {-4, 3}) == numbers(-3, 2));
+    CHECK(range_of(Op::pow, i64, {2, 3}, {2, 4}) == numbers(4, 81));
+    CHECK(range_of(Op::pow, i64, {-3, 2}, {2, 2}) == numbers(0, 9));
+    CHECK(range_of(Op::pow, i64, {-3, 2}, {3, 3}) == numbers(-27, 8));
+    CHECK(range_of(Op::pow, i64, {-3, 2}, {0, 3}) == numbers(-27, 27));
     CHECK(range_of(Op::pow, i64, {10, 10}, {100, 100}).low > 9.2e18);  // every element faults
-    CHECK(range_of(Op::maximum, i64, {1, 5}, {3, 4}) == nearly(3, 5));
-    CHECK(range_of(Op::minimum, i64, {1, 5}, {3, 4}) == nearly(1, 4));
+    CHECK(range_of(Op::maximum, i64, {1, 5}, {3, 4}) == numbers(3, 5));
+    CHECK(range_of(Op::minimum, i64, {1, 5}, {3, 4}) == numbers(1, 4));
+  }
+
+  TEST_CASE("integer operations and casts that may fault are told") {
+    const auto faults = [](Op op, const Range& a, const Range& b) {
+      Program program;
+      program.emit({Op::load, i64});
+      program.emit({.op = Op::load, .dtype = i64, .arg = 1});
+      program.emit({op, i64, 0, arity(op) == 2 ? 1 : -1});
+      const Range inputs[] = {a, b};
+      return may_fault(program, evaluate_ranges(program, {}, inputs, {}));
+    };
+    const Range small{-1000, 1000, false}, large{0, 0x1p62, false};
+    CHECK_FALSE(faults(Op::add, small, large));
+    CHECK(faults(Op::add, large, large));
+    CHECK(faults(Op::sub, {-0x1p63, 0, false}, small));
+    CHECK(faults(Op::mul, {0, 2, false}, large));
+    CHECK_FALSE(faults(Op::mul, {0, 1, false}, large));
+    CHECK(faults(Op::neg, {-0x1p63, 0, false}, {}));
+    CHECK_FALSE(faults(Op::abs, small, {}));
+    CHECK(faults(Op::floordiv, large, small));
+    CHECK_FALSE(faults(Op::floordiv, small, {1, 9, false}));
+    CHECK(faults(Op::floordiv, {-0x1p63, 0, false}, {-1, -1, false}));
+    CHECK(faults(Op::mod, small, {0, 1, false}));
+    CHECK_FALSE(faults(Op::mod, kAnything, {-2, -1, false}));
+    CHECK(faults(Op::pow, small, {-1, 2, false}));
+    CHECK_FALSE(faults(Op::pow, small, {0, 6, false}));
+    CHECK(faults(Op::pow, small, {0, 7, false}));
+    CHECK_FALSE(faults(Op::maximum, kAnything, kAnything));
+    const auto cast_faults = [](DType from, DType to, const Range& a) {
+      Program program;
+      program.emit({Op::load, from});
+      program.emit({Op::cast, to, 0});
+      return may_fault(program, evaluate_ranges(program, {}, std::span(&a, 1), {}));
+    };
+    CHECK_FALSE(cast_faults(f64, i8, {-128.5, 127.5}));
+    CHECK(cast_faults(f64, i8, {-129, 0}));
+    CHECK(cast_faults(f64, i8, {0, 1, true}));
+    CHECK(cast_faults(f64, i64, {0, 0x1p63}));
+    CHECK_FALSE(cast_faults(f64, boolean, kAnything));
+    CHECK_FALSE(cast_faults(i64, f32, kAnything));
+    CHECK_FALSE(cast_faults(i64, i64, kAnything));
+    CHECK(cast_faults(i64, i32, kAnything));
+    CHECK_FALSE(cast_faults(i64, i32, {-5, 0x1p31 - 1}));
   }
 
   TEST_CASE("casts round, cut off fractions and leave out what does not fit") {
-    CHECK(cast_of(f64, boolean, {0, 0}) == nearly(0, 0));
-    CHECK(cast_of(f64, boolean, {1, 2, true}) == nearly(1, 1));
-    CHECK(cast_of(f64, boolean, {-1, 2}) == nearly(0, 1));
-    CHECK(cast_of(f64, boolean, kNan) == nearly(1, 1));
-    CHECK(cast_of(f64, boolean, {0, 0, true}) == nearly(0, 1));
-    CHECK(cast_of(f64, i64, {-1.5, 2.5, true}) == nearly(-1, 2));
-    CHECK(cast_of(f64, i8, {-1e9, 2.5}) == nearly(-128, 2));
-    CHECK(cast_of(f64, i8, {1000, 2000}) == nearly(-128, 127));  // every element faults
-    CHECK(cast_of(f64, f32, {0.1, 1e300}) == nearly(static_cast<double>(0.1f), kInf));
-    CHECK(cast_of(i64, f32, {0x1p24 + 1, 0x1p24 + 3}) == nearly(0x1p24, 0x1p24 + 4));
-    CHECK(cast_of(boolean, f32, {0, 1}) == nearly(0, 1));
-    CHECK(cast_of(i32, i8, {-5, 1000}) == nearly(-5, 127));
+    CHECK(cast_of(f64, boolean, {0, 0}) == numbers(0, 0));
+    CHECK(cast_of(f64, boolean, {1, 2, true}) == numbers(1, 1));
+    CHECK(cast_of(f64, boolean, {-1, 2}) == numbers(0, 1));
+    CHECK(cast_of(f64, boolean, kNan) == numbers(1, 1));
+    CHECK(cast_of(f64, boolean, {0, 0, true}) == numbers(0, 1));
+    CHECK(cast_of(f64, i64, {-1.5, 2.5, true}) == numbers(-1, 2));
+    CHECK(cast_of(f64, i8, {-1e9, 2.5}) == numbers(-128, 2));
+    CHECK(cast_of(f64, i8, {1000, 2000}) == numbers(-128, 127));  // every element faults
+    CHECK(cast_of(f64, f32, {0.1, 1e300}) == numbers(static_cast<double>(0.1f), kInf));
+    CHECK(cast_of(i64, f32, {0x1p24 + 1, 0x1p24 + 3}) == numbers(0x1p24, 0x1p24 + 4));
+    CHECK(cast_of(boolean, f32, {0, 1}) == numbers(0, 1));
+    CHECK(cast_of(i32, i8, {-5, 1000}) == numbers(-5, 127));
   }
 
   TEST_CASE("a comparison is decided only when it is for every pair") {
-    const Range no = nearly(0, 0), yes = nearly(1, 1), either = nearly(0, 1);
+    const Range no = numbers(0, 0), yes = numbers(1, 1), either = numbers(0, 1);
     CHECK(range_of(Op::less, i64, {0, 3}, {4, 9}) == yes);
     CHECK(range_of(Op::less, i64, {0, 4}, {4, 9}) == either);
     CHECK(range_of(Op::less, i64, {9, 12}, {4, 9}) == no);
@@ -254,7 +297,7 @@ TEST_SUITE("map") {
     CHECK(with({1, 1}, {-kInf, -kInf}) == Range{1, 2, true});
     CHECK(with({0, 1}, {-kInf, -kInf}) == Range{-kInf, 2, true});
     CHECK(with({0, 1}, kNan) == Range{1, 2, true});
-    CHECK(with({0, 0}, {-kInf, -kInf}) == nearly(-kInf, -kInf));
+    CHECK(with({0, 0}, {-kInf, -kInf}) == numbers(-kInf, -kInf));
     CHECK(is_minus_infinity(with({0, 0}, {-kInf, -kInf})));
     CHECK_FALSE(is_minus_infinity(with({0, 0}, {-kInf, -kInf, true})));
     CHECK_FALSE(is_minus_infinity(with({0, 1}, {-kInf, -kInf})));
@@ -303,6 +346,7 @@ TEST_SUITE("map") {
     constexpr std::size_t kOps = static_cast<std::size_t>(Op::select) + 1;
     std::array<int, kOps> decided{}, undecided{}, elements{};
     int hidden_all = 0, hidden_some = 0, hidden_none = 0, shorter = 0, as_long = 0, faults = 0;
+    int maybe_faulty = 0, faultless = 0;
     test::Random random(20);
     for (int round = 0; round < 12000; ++round) {
       const test::RandomProgram made = test::random_program(random);
@@ -324,6 +368,8 @@ TEST_SUITE("map") {
         const Range& telling = is_select ? ranges[static_cast<std::size_t>(code[i].a)] : ranges[i];
         ++(is_narrow(telling) ? decided : undecided)[static_cast<std::size_t>(code[i].op)];
       }
+      const bool fault_possible = may_fault(made.program, ranges);
+      ++(fault_possible ? maybe_faulty : faultless);
       int hidden = 0, seen = 0;
       for (int sample = 0; sample < 40; ++sample) {
         const test::Element element = test::random_element(made, random);
@@ -339,6 +385,7 @@ TEST_SUITE("map") {
           }
         }
         faults += faulty;
+        if (faulty) CHECK(fault_possible);
         if (faulty) continue;
         ++seen;
         hidden += is_float(cut.dtype()) && values.back()->real == -kInf;
@@ -369,5 +416,7 @@ TEST_SUITE("map") {
     CHECK(shorter >= 500);
     CHECK(as_long >= 500);
     CHECK(faults >= 500);
+    CHECK(maybe_faulty >= 500);
+    CHECK(faultless >= 500);
   }
 }
