@@ -141,7 +141,8 @@ Integers apply(Op op, const Integers& a, const Integers& b) {
 }  // namespace
 
 Range integers(std::int64_t first, std::int64_t last) {
-  double low = static_cast<double>(first), high = static_cast<double>(last);
+  auto low = static_cast<double>(first);
+  auto high = static_cast<double>(last);
   if (static_cast<Wide>(low) > first) low = std::nextafter(low, -HUGE_VAL);
   if (static_cast<Wide>(high) < last) high = std::nextafter(high, HUGE_VAL);
   return {low, high, false};

@@ -2,9 +2,11 @@
 // Every SIMD target's elements against the ranges of random programs, and programs cut to a box.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -138,6 +140,29 @@ void check_program(const test::RandomProgram& made, test::Random& random, bool f
   }
 }
 
+/// The range over one argument holds what the targets compute there.
+void check_at_points(Op op, DType dtype, test::Random& random) {
+  test::RandomProgram made;
+  made.program.emit({Op::load, dtype});
+  made.program.emit({op, dtype, 0});
+  made.input_dtypes = {dtype};
+  for (int i = 0; i < 20000; ++i) {
+    const double scale = std::ldexp(1.0, static_cast<int>(random() % 14) - 4);
+    double x = std::ldexp(static_cast<double>(random() >> 11), -53) * scale;
+    if (random() % 2 == 0 && op != Op::log) x = -x;
+    if (dtype == f32) x = static_cast<double>(static_cast<float>(x));
+    const map::Range at{x, x, false};
+    const map::Range range = map::evaluate_ranges(made.program, {}, std::span(&at, 1), {}).back();
+    for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
+      const auto value = Runner(made.program, made, *kernels).run({{}, {{x, 0}}});
+      if (!value || test::contradicts(range, dtype, *value)) {
+        FAIL(map::name_of(op), " of ", x, " on ", kernels->target.name, " is not in ", range.low,
+             " .. ", range.high);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 TEST_SUITE("kernel") {
@@ -150,6 +175,15 @@ TEST_SUITE("kernel") {
     MESSAGE(counts.elements, " elements, ", counts.faults, " faults, ", counts.shorter, " shorter");
     CHECK(counts.elements > 100000);
     CHECK(counts.shorter > 500);
+  }
+
+  TEST_CASE("functions that are nearly right stay in the range of their argument alone") {
+    test::Random random(33);
+    for (const Op op : {Op::exp, Op::log, Op::sqrt, Op::rsqrt, Op::tanh, Op::sigmoid, Op::erf}) {
+      for (const DType dtype : {f32, f64}) {
+        check_at_points(op, dtype, random);
+      }
+    }
   }
 
   TEST_CASE("no target contradicts a range when it flushes denormals") {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../../../engine/map/interval.h"
@@ -171,7 +172,8 @@ TEST_SUITE("map") {
   }
 
   TEST_CASE("windows of two sides are decided exactly, with and without causal") {
-    for (const auto& [left, right] : {std::pair<int, int>{5, 3}, {0, 0}, {20, 0}, {9, 30}}) {
+    for (const auto& sides : {std::pair<int, int>{5, 3}, {0, 0}, {20, 0}, {9, 30}}) {
+      const int left = sides.first, right = sides.second;
       Mask mask;
       mask.hide_unless(is_near(mask, left, right));
       const Counts counts = count(
