@@ -54,19 +54,24 @@ void list_offsets(const plan::Loops& loops, StrideOf stride, std::int64_t* to) n
 Boxes::Boxes(const plan::Loops& loops, std::initializer_list<StrideOf> units, std::int64_t line,
              std::int64_t target, std::int64_t multiple)
     : loops_(&loops), box_(loops.size(), 1) {
-  // Four lines of the unit-stride loops where there is room for as many of each.
+  // Four lines of the unit-stride loops where there is room for as many of each; a little more than
+  // `target` is better than runs cut short.
   std::int64_t run = 4 * line;
-  while (run > line && run * run > target) run /= 2;
+  while (run > line && run * run > target + target / 4) run /= 2;
+  SmallVector<bool, 6> has_unit(loops.size(), false);
   for (const StrideOf stride : units) {
     for (std::size_t l = 0; l < loops.size(); ++l) {
-      if (loops[l].*stride == 1) box_[l] = std::min(loops[l].size, run);
+      if (loops[l].*stride != 1) continue;
+      has_unit[l] = true;
+      box_[l] = std::min(loops[l].size, run);
     }
   }
   for (const std::int64_t size : box_) largest_ *= size;
   for (std::size_t l = loops.size(); l-- > 0;) {
     const std::int64_t others = largest_ / box_[l];
     const std::int64_t wanted = std::max(box_[l], target / others);
-    box_[l] = even_part(loops[l].size, wanted, others % multiple == 0 ? 1 : multiple);
+    const bool any = others % multiple == 0 && !has_unit[l];
+    box_[l] = even_part(loops[l].size, wanted, any ? 1 : std::max(multiple, line));
     largest_ = others * box_[l];
   }
   for (std::size_t l = 0; l < loops.size(); ++l) count_ *= divide_up(loops[l].size, box_[l]);

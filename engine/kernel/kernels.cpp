@@ -30,7 +30,7 @@ constexpr NamedTarget kTargets[] = {
       .mr_f64 = 14,
       .nr_f64 = 16,
       .kc_f32 = 512,
-      .kc_f64 = 256,
+      .kc_f64 = 512,
       .peak_f32 = 175e9,
       .peak_f64 = 87e9}},
     {HWY_AVX2,
@@ -89,6 +89,7 @@ std::unique_ptr<const Kernels> make_table(const NamedTarget& named) {
   fill_reduce(table->reduce);
   fill_softmax(table->softmax);
   fill_copy(table->copy);
+  fill_attend(table->attend);
   fill_probe(table->probe);
   hwy::GetChosenTarget().DeInit();
   return table;

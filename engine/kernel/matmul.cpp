@@ -39,10 +39,11 @@ using Tag = hn::ScalableTag<T>;
 template <class T>
 inline constexpr std::int64_t kLanes = hn::MaxLanes(Tag<T>());
 
-// out[r][0 .. V vectors) = (or +=) sum over steps of a[step][r] b[step][..]; panels of b are two
-// vectors wide.
+// rows[r] + columns[v] + lane = (or +=) sum over steps of a[step][r] b[step][v][lane]; panels of b
+// are two vectors wide.
 template <class T, int R, int V>
-void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* out, Update update) {
+void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* rows,
+                   const std::int64_t* columns, Update update) {
   const Tag<T> d;
   constexpr std::int64_t N = kLanes<T>;
   using Vector = hn::VFromD<Tag<T>>;
@@ -56,14 +57,14 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* out, Up
     hwy::Prefetch(a + 16 * R);
     hwy::Prefetch(b + 8 * 2 * N);
     if constexpr (V == 2 && sizeof(Vector) == 64) hwy::Prefetch(b + 8 * 2 * N + N);
-    Vector columns[V];
+    Vector in[V];
     HWY_UNROLL(2)
-    for (int v = 0; v < V; ++v) columns[v] = hn::LoadU(d, b + v * N);
+    for (int v = 0; v < V; ++v) in[v] = hn::LoadU(d, b + v * N);
     HWY_UNROLL(16)
     for (int r = 0; r < R; ++r) {
       const Vector row = hn::Set(d, a[r]);
       HWY_UNROLL(2)
-      for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(row, columns[v], sum[r][v]);
+      for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(row, in[v], sum[r][v]);
     }
     a += R;
     b += 2 * N;
@@ -73,8 +74,8 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* out, Up
   for (; s < fetch; ++s) step();
   for (std::int64_t r = 0; s < steps; ++s, ++r) {
     if (r < R) {
-      hwy::Prefetch(out[r]);
-      hwy::Prefetch(out[r] + V * N - 1);
+      hwy::Prefetch(rows[r] + columns[0]);
+      hwy::Prefetch(rows[r] + columns[V - 1] + N - 1);
     }
     step();
   }
@@ -82,7 +83,7 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* out, Up
   for (int r = 0; r < R; ++r) {
     HWY_UNROLL(2)
     for (int v = 0; v < V; ++v) {
-      T* to = out[r] + v * N;
+      T* to = rows[r] + columns[v];
       if (update == Update::add) {
         hn::StoreU(hn::Add(hn::LoadU(d, to), sum[r][v]), d, to);
       } else if (update == Update::stream) {
@@ -95,7 +96,8 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* out, Up
 }
 
 template <class T>
-using TileFunction = void (*)(std::int64_t, const T*, const T*, T* const*, Update);
+using TileFunction = void (*)(std::int64_t, const T*, const T*, T* const*, const std::int64_t*,
+                              Update);
 
 template <class T, int V, int... R>
 constexpr std::array<TileFunction<T>, sizeof...(R)> tiles_of(std::integer_sequence<int, R...>) {
@@ -108,79 +110,102 @@ inline constexpr std::array<TileFunction<T>, kRows> kTiles[2] = {
     tiles_of<T, 1>(std::make_integer_sequence<int, kRows>()),
     tiles_of<T, 2>(std::make_integer_sequence<int, kRows>())};
 
+// Are columns first .. first + count - 1 neighbours in c?
+inline bool side_by_side(const std::int64_t* columns, std::int64_t count) {
+  std::int64_t gaps = 0;
+  for (std::int64_t j = 0; j < count; ++j) gaps |= columns[j] - columns[0] - j;
+  return gaps == 0;
+}
+
 // The columns of one panel of b as they lie in c.
 template <class T>
 class Columns {
  public:
-  Columns(const std::int64_t* at, std::int64_t count) : at_(at), count_(count) {
-    run_ends_[0] = 0;
-    for (std::int64_t j = 0; j < count; ++j) {
-      if (j == 0 || at[j] != at[j - 1] + 1) ++runs_;
-      run_ends_[runs_] = j + 1;
+  Columns(const std::int64_t* at, std::int64_t count)
+      : at_(at), count_(count), vectors_(count <= N ? 1 : 2), whole_(count == vectors_ * N) {
+    for (int v = 0; whole_ && v < vectors_; ++v) {
+      vector_at_[v] = at[v * N];
+      whole_ = side_by_side(at + v * N, N);
     }
+    if (!whole_) find_runs();
   }
 
-  // Can tiles be written in place: whole vectors, side by side?
-  bool whole() const { return runs_ == 1 && (count_ == kLanes<T> || count_ == 2 * kLanes<T>); }
-  int vectors() const { return count_ <= kLanes<T> ? 1 : 2; }
-  std::int64_t first() const { return at_[0]; }
+  // Can tiles be written in place, vector by vector?
+  bool whole() const { return whole_; }
+  int vectors() const { return vectors_; }
+  const std::int64_t* vector_at() const { return vector_at_; }
 
   // Writes one staged row.
-  void write(const T* staged, T* row, bool add) const {
+  void write(const T* staged, T* row, Update update) const {
     const Tag<T> d;
-    for (std::int64_t r = 1; r <= runs_; ++r) {
-      const std::int64_t first = run_ends_[r - 1], length = run_ends_[r] - first;
+    for (std::int64_t r = 0; r < runs_; ++r) {
+      const std::int64_t first = run_starts_[r], length = run_starts_[r + 1] - first;
       const T* from = staged + first;
       T* to = row + at_[first];
       if (length == 1) {
-        *to = add ? *to + *from : *from;
+        *to = update == Update::add ? *to + *from : *from;
         continue;
       }
-      for (std::int64_t i = 0; i < length; i += kLanes<T>) {
-        const std::size_t n = static_cast<std::size_t>(std::min(kLanes<T>, length - i));
+      for (std::int64_t i = 0; i < length; i += N) {
+        const std::size_t n = static_cast<std::size_t>(std::min(N, length - i));
         auto v = hn::LoadU(d, from + i);
-        if (add) v = hn::Add(load_lanes(d, to + i, n), v);
+        if (update == Update::add) v = hn::Add(load_lanes(d, to + i, n), v);
         store_lanes(d, v, n, to + i);
       }
     }
   }
 
  private:
+  static constexpr std::int64_t N = kLanes<T>;
+
+  void find_runs() {
+    for (std::int64_t j = 0; j < count_; ++j) {
+      if (j == 0 || at_[j] != at_[j - 1] + 1) run_starts_[runs_++] = j;
+    }
+    run_starts_[runs_] = count_;
+  }
+
   const std::int64_t* at_;
-  std::int64_t count_, runs_ = 0;
-  std::int64_t run_ends_[2 * kLanes<T> + 1];
+  std::int64_t count_;
+  int vectors_;
+  bool whole_;
+  std::int64_t vector_at_[2] = {};
+  std::int64_t runs_ = 0;
+  std::int64_t run_starts_[2 * N + 1];
 };
 
 template <class T>
 void multiply(const MultiplyBlock<T>& block) noexcept {
   constexpr std::int64_t kWidth = 2 * kLanes<T>;
+  constexpr std::int64_t kStagedAt[2] = {0, kLanes<T>};
   const Panels panels{.positions = block.row_count, .width = kRows};
   // A vector more: a run at the end of the last row is loaded whole.
   HWY_ALIGN T stage[(kRows + 1) * kWidth];
-  T* out[kRows];
+  T* rows[kRows];
   for (std::int64_t j = 0; j < block.column_count; j += kWidth) {
     const Columns<T> columns(block.columns + j, std::min(kWidth, block.column_count - j));
     const T* b = block.b + j * block.steps;
-    const bool in_place = columns.whole();
     for (std::int64_t p = 0; p < panels.count(); ++p) {
-      const std::int64_t i = panels.start(p), rows = panels.start(p + 1) - i;
-      const auto tile = kTiles<T>[columns.vectors() - 1][static_cast<std::size_t>(rows - 1)];
+      const std::int64_t i = panels.start(p), count = panels.start(p + 1) - i;
+      const auto tile = kTiles<T>[columns.vectors() - 1][static_cast<std::size_t>(count - 1)];
       const T* a = block.a + i * block.steps;
-      Update update = block.update;
-      if (in_place) {
+      if (columns.whole()) {
         std::uintptr_t misaligned = 0;
-        for (std::int64_t r = 0; r < rows; ++r) {
-          out[r] = block.c + block.rows[i + r] + columns.first();
-          misaligned |= reinterpret_cast<std::uintptr_t>(out[r]) % 64;
+        for (std::int64_t r = 0; r < count; ++r) {
+          rows[r] = block.c + block.rows[i + r];
+          for (int v = 0; v < columns.vectors(); ++v) {
+            misaligned |= reinterpret_cast<std::uintptr_t>(rows[r] + columns.vector_at()[v]);
+          }
         }
-        if (update == Update::stream && misaligned != 0) update = Update::store;
-        tile(block.steps, a, b, out, update);
+        const bool stream = block.update == Update::stream && misaligned % 64 == 0;
+        tile(block.steps, a, b, rows, columns.vector_at(),
+             block.update == Update::stream && !stream ? Update::store : block.update);
         continue;
       }
-      for (std::int64_t r = 0; r < rows; ++r) out[r] = stage + r * kWidth;
-      tile(block.steps, a, b, out, Update::store);
-      for (std::int64_t r = 0; r < rows; ++r) {
-        columns.write(out[r], block.c + block.rows[i + r], update == Update::add);
+      for (std::int64_t r = 0; r < count; ++r) rows[r] = stage + r * kWidth;
+      tile(block.steps, a, b, rows, kStagedAt, Update::store);
+      for (std::int64_t r = 0; r < count; ++r) {
+        columns.write(rows[r], block.c + block.rows[i + r], block.update);
       }
     }
   }
