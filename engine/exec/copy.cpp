@@ -38,8 +38,22 @@ struct Move {
   }
 };
 
-/// Both views dense along the last axis: runs of bytes, long ones in pieces.
-void copy_runs(const Move& move) {
+/// Orders the first `count` axes by the strides of the input, so that reads go on where they
+/// stopped.
+void follow_input(Space& space, std::size_t count) {
+  for (std::size_t done = 0; done + 1 < count; ++done) {
+    std::size_t farthest = done;
+    for (std::size_t axis = done + 1; axis < count; ++axis) {
+      if (std::abs(space.strides[1][axis]) > std::abs(space.strides[1][farthest])) farthest = axis;
+    }
+    space.move_axis(farthest, done);
+  }
+}
+
+/// Both views dense along the last axis: runs of bytes, long ones in pieces. The axis next to it
+/// stays where it is, so that writes go on too.
+void copy_runs(Move& move) {
+  if (move.space.rank() > 3) follow_input(move.space, move.space.rank() - 2);
   const std::size_t last = move.space.rank() == 0 ? 0 : move.space.rank() - 1;
   const std::int64_t run = (move.space.rank() == 0 ? 1 : move.space.sizes[last]) * move.element;
   const std::int64_t runs = move.space.size() * move.element / run;
@@ -62,19 +76,12 @@ void copy_runs(const Move& move) {
   });
 }
 
-/// The output dense along its last axis, the input along `dense`: square tiles of the two. The
-/// other axes are walked in the order of the input, so that reads go on where they stopped.
+/// The output dense along its last axis, the input along `dense`: square tiles of the two.
 void copy_transposed(Move& move, std::size_t dense) {
   Space& space = move.space;
   const std::size_t last = space.rank() - 1;
   space.move_axis(dense, last - 1);
-  for (std::size_t done = 0; done + 2 < last; ++done) {
-    std::size_t farthest = done;
-    for (std::size_t axis = done; axis + 1 < last; ++axis) {
-      if (std::abs(space.strides[1][axis]) > std::abs(space.strides[1][farthest])) farthest = axis;
-    }
-    space.move_axis(farthest, done);
-  }
+  follow_input(space, last - 1);
   const std::int64_t rows = space.sizes[last], columns = space.sizes[last - 1];
   const std::int64_t in_stride = space.strides[1][last], out_stride = space.strides[0][last - 1];
   const std::int64_t row_tiles = divide_up(rows, kSide), column_tiles = divide_up(columns, kSide);

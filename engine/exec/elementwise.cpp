@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "../base/machine.h"
 #include "parallel.h"
 #include "space.h"
 #include "task_memory.h"
@@ -75,13 +76,18 @@ void keep_least(std::atomic<TileFault>& least, TileFault fault) {
 class Run {
  public:
   Run(const TileProgram& program, Space space, const Cut& cut, std::vector<TileOperand> operands,
-      std::vector<DType> dtypes, std::size_t axes)
+      std::vector<DType> dtypes, std::size_t axes, const kernel::CopyKernels& copy)
       : program_(program),
         space_(std::move(space)),
         cut_(cut),
         operands_(std::move(operands)),
         dtypes_(std::move(dtypes)),
-        axes_(axes) {}
+        axes_(axes),
+        copy_(copy) {
+    // Outputs far larger than L2 are gone from it before anybody reads them.
+    const double bytes = static_cast<double>(space_.size()) * size_of(dtypes_[0]);
+    if (bytes > 4.0 * static_cast<double>(machine().l2_bytes)) stores_ = kernel::Stores::streaming;
+  }
 
   TileFault run(std::int64_t first, std::int64_t last) const {
     const TaskMemory memory(program_.scratch_bytes());
@@ -91,6 +97,7 @@ class Run {
     for (std::int64_t tile = first; tile < last; ++tile) {
       fault = std::min(fault, run_tile(tile, operands, indices, memory.data()));
     }
+    if (stores_ == kernel::Stores::streaming) copy_.fence();
     return fault;
   }
 
@@ -126,7 +133,8 @@ class Run {
                          .columns = std::min(cut_.tile_columns, cut_.columns - column),
                          .inputs = std::span(operands).subspan(1),
                          .indices = indices,
-                         .out = operands[0]},
+                         .out = operands[0],
+                         .stores = stores_},
                         scratch);
   }
 
@@ -136,6 +144,8 @@ class Run {
   std::vector<TileOperand> operands_;  // at the first element, with the steps of a tile
   std::vector<DType> dtypes_;
   std::size_t axes_;
+  const kernel::CopyKernels& copy_;
+  kernel::Stores stores_ = kernel::Stores::cached;
 };
 
 }  // namespace
@@ -169,7 +179,8 @@ TileFault run_elementwise(const map::Program& program, std::span<const plan::Ope
 
   const TileProgram tiles(program, scalars, frame.kernels.map);
   const Cut how = cut(space, transposes, tiles.capacity());
-  const Run run(tiles, std::move(space), how, std::move(operands), std::move(dtypes), shape.size());
+  const Run run(tiles, std::move(space), how, std::move(operands), std::move(dtypes), shape.size(),
+                frame.kernels.copy);
   const std::int64_t group =
       std::max<std::int64_t>(1, kTaskElements / (how.tile_rows * how.tile_columns));
   const std::int64_t tasks = (how.tiles() + group - 1) / group;

@@ -22,6 +22,8 @@ using kernel::Int128;
 
 constexpr std::int64_t kColumns = 1024;  // columns folded at a time: their partials stay in L1
 constexpr std::int64_t kPieceElements = 65536;  // elements of one piece of a long fold
+constexpr std::int64_t kShortRun = 32;          // runs up to here are turned into columns
+constexpr std::int64_t kTurned = 128;           // that many at a time: 32 x 128 f32 are 16 KiB
 constexpr std::int64_t kManyUnits = 64;         // with so many results no fold is cut into pieces
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -87,12 +89,17 @@ Space loops_of(const plan::Loops& loops, std::int64_t& in_first, std::int64_t& o
   return make_space(sizes, {&in, &out});
 }
 
-/// One fold of a tensor. A unit is what one call of a kernel folds: a single result, or (`down`) up
-/// to kColumns neighbouring ones; a unit's reduced positions may be cut into pieces.
+/// Which way kernels walk: along runs of one result each, down columns of neighbouring results, or
+/// down the columns that short runs become when they are transposed.
+enum class Way : std::uint8_t { along, down, turned };
+
+/// One fold of a tensor. A unit is what one call of a kernel folds: a single result, or
+/// neighbouring ones; a unit's reduced positions may be cut into pieces.
 class Folding {
  public:
   Folding(const plan::Reduce& step, const Frame& frame)
       : fold_(frame.kernels.reduce.of(static_cast<kernel::Fold>(step.op), step.out.dtype)),
+        moves_(frame.kernels.copy),
         dtype_(step.out.dtype),
         element_(static_cast<std::int64_t>(size_of(dtype_))),
         partial_(kernel::partial_size(dtype_)) {
@@ -103,12 +110,17 @@ class Folding {
     out_ = frame.address(step.out) + out_first * element_;
 
     const std::size_t kept_rank = kept_.rank();
-    down_ = kept_rank > 0 && kept_.strides[0].back() == 1 &&
-            (reduced_.rank() == 0 || reduced_.strides[0].back() != 1);
-    outer_ = down_ ? kept_rank - 1 : kept_rank;
-    columns_ = down_ ? kept_.sizes.back() : 1;
-    column_step_ = down_ ? kept_.strides[1].back() : 0;
-    width_ = std::min(columns_, kColumns);
+    const bool run_dense = reduced_.rank() > 0 && reduced_.strides[0].back() == 1;
+    if (kept_rank > 0 && kept_.strides[0].back() == 1 && !run_dense) {
+      way_ = Way::down;
+    } else if (kept_rank > 0 && run_dense && reduced_.rank() == 1 &&
+               reduced_.sizes.back() <= kShortRun) {
+      way_ = Way::turned;
+    }
+    outer_ = way_ == Way::along ? kept_rank : kept_rank - 1;
+    columns_ = way_ == Way::along ? 1 : kept_.sizes.back();
+    column_step_ = way_ == Way::along ? 0 : kept_.strides[1].back();
+    width_ = std::min(columns_, way_ == Way::turned ? kTurned : kColumns);
     column_tiles_ = divide_up(columns_, width_);
     inner_ = reduced_.rank() == 0 ? 1 : reduced_.sizes.back();
     inner_step_ = reduced_.rank() == 0 ? 0 : reduced_.strides[0].back();
@@ -171,18 +183,25 @@ class Folding {
   void fold_piece(std::int64_t unit, std::int64_t first, std::int64_t last, Tree& tree,
                   std::byte* out) const {
     const std::int64_t width = width_at(unit);
+    const std::int64_t step = way_ == Way::turned ? kept_.strides[0].back() : 1;
     const std::byte* const base =
-        in_ + (kept_.offset(0, unit / column_tiles_, outer_) + first_column(unit)) * element_;
+        in_ +
+        (kept_.offset(0, unit / column_tiles_, outer_) + first_column(unit) * step) * element_;
+    if (way_ == Way::turned) return fold_turned(base, step, width, out);
+    if (way_ == Way::along && reduced_.rank() <= 1) {
+      fold_.row(base + first * inner_step_ * element_, last - first, inner_step_, out);
+      return;
+    }
     const std::size_t outer_axes = reduced_.rank() == 0 ? 0 : reduced_.rank() - 1;
     for (std::int64_t at = first; at < last;) {
       const std::int64_t position = at % inner_;
       std::int64_t count = std::min(inner_ - position, last - at);
-      if (down_) count = std::min(count, kernel::kColumnRows);
+      if (way_ == Way::down) count = std::min(count, kernel::kColumnRows);
       const std::byte* const from =
           base + (reduced_.offset(0, at / inner_, outer_axes) + position * inner_step_) * element_;
       const bool only = at == first && at + count == last;
       std::byte* const to = only ? out : tree.next();
-      if (down_) {
+      if (way_ == Way::down) {
         fold_.columns(from, count, inner_step_, width, to);
       } else {
         fold_.row(from, count, inner_step_, to);
@@ -192,6 +211,15 @@ class Folding {
       at += count;
     }
     tree.finish(width, out);
+  }
+
+  /// Partials of `width` short runs that are `step` apart.
+  void fold_turned(const std::byte* from, std::int64_t step, std::int64_t width,
+                   std::byte* out) const {
+    const auto transpose = element_ == 4 ? moves_.transpose_4 : moves_.transpose_8;
+    alignas(64) std::byte columns[kShortRun * kTurned * 8];
+    transpose(from, step, columns, width, width, count_, kernel::Stores::cached);
+    fold_.columns(columns, count_, width, width, out);
   }
 
   /// Partials of a unit to where its results belong.
@@ -218,15 +246,16 @@ class Folding {
   }
 
   const kernel::FoldKernels& fold_;
+  const kernel::CopyKernels& moves_;
   DType dtype_;
   std::int64_t element_;
   std::size_t partial_;
   Space kept_, reduced_;  // view 0: in, view 1: out
   const std::byte* in_;
   std::byte* out_;
-  bool down_;                           // the kept axis is dense in `in`: fold down columns
+  Way way_ = Way::along;
   std::size_t outer_;                   // kept axes outside a unit
-  std::int64_t columns_, column_step_;  // of the dense kept axis
+  std::int64_t columns_, column_step_;  // of the kept axis inside a unit
   std::int64_t width_, column_tiles_;   // its tiles
   std::int64_t inner_, inner_step_;     // innermost reduced axis
   std::int64_t count_, piece_;          // reduced positions of a unit, and of a piece

@@ -7,6 +7,7 @@
 #include "../base/error.h"
 #include "frame.h"
 #include "parallel.h"
+#include "scratch.h"
 #include "space.h"
 #include "task_memory.h"
 
@@ -15,7 +16,8 @@ namespace {
 
 constexpr std::int64_t kTaskElements = 16384;  // exponentials: a task of some ten microseconds
 constexpr std::int64_t kLeastGroup = 16;       // rows gathered together: a line of f32
-constexpr std::int64_t kMostGroup = 64;
+constexpr std::int64_t kMostGroup = 64;        // four lines, for the prefetcher
+constexpr std::int64_t kGroupBytes = 1 << 20;  // half of an L2
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -71,11 +73,17 @@ class Rows {
     const std::int64_t fitting = kTaskElements / std::max<std::int64_t>(1, length_);
     if (grouped) {
       const std::int64_t neighbours = kept_.sizes.back();
-      const std::int64_t group = std::clamp(fitting, kLeastGroup, kMostGroup);
+      const std::int64_t fitting_rows =
+          kGroupBytes / (row_step() * static_cast<std::int64_t>(sizeof(T)));
+      const std::int64_t group =
+          std::clamp(fitting_rows / kLeastGroup * kLeastGroup, kLeastGroup, kMostGroup);
       const std::int64_t groups = divide_up(neighbours, group);
+      ScratchPool pool(static_cast<std::size_t>(row_step() * group) * sizeof(T));
       parallel_for(rows / neighbours * groups, work, [&](std::int64_t task) {
+        const ScratchPool::Lease lease(pool);
         const std::int64_t first = task % groups * group;
-        run_group(task / groups, first, std::min(group, neighbours - first));
+        run_group(task / groups, first, std::min(group, neighbours - first),
+                  reinterpret_cast<T*>(lease.data()));
       });
     } else {
       const std::int64_t group = std::max<std::int64_t>(1, fitting);
@@ -120,31 +128,33 @@ class Rows {
     }
   }
 
+  /// Distance of gathered rows: no power of two, so that a column does not fall into one cache set.
+  std::int64_t row_step() const { return divide_up(length_, 16) * 16 + 16; }
+
   /// Rows side by side in memory: transposed into scratch memory and back.
-  void run_group(std::int64_t outer, std::int64_t first, std::int64_t count) const {
+  void run_group(std::int64_t outer, std::int64_t first, std::int64_t count, T* rows) const {
     const std::size_t last = kept_.rank() - 1;
     const auto at = [&](std::size_t view, std::int64_t i) {
       return kept_.offset(view, outer, last) + (first + i) * kept_.strides[view][last];
     };
     const auto transpose = sizeof(T) == 4 ? moves_.transpose_4 : moves_.transpose_8;
-    const TaskMemory memory(static_cast<std::size_t>(length_ * count) * sizeof(T));
-    T* const rows = memory.as<T>();
-    transpose(in_ + at(0, 0), row_.strides[0][0], rows, length_, length_, count,
+    transpose(in_ + at(0, 0), row_.strides[0][0], rows, row_step(), length_, count,
               kernel::Stores::cached);
     const bool whole = kind_ != plan::SoftmaxKind::logsumexp;
     for (std::int64_t i = 0; i < count; ++i) {
-      T* const row = rows + i * length_;
+      T* const row = rows + i * row_step();
       run_row(row, sink_at(at(2, i)), whole ? row : out_ + at(1, i));
     }
     if (!whole) return;
     if (kept_.strides[1][last] == 1) {
-      transpose(rows, length_, out_ + at(1, 0), row_.strides[1][0], count, length_,
+      transpose(rows, row_step(), out_ + at(1, 0), row_.strides[1][0], count, length_,
                 kernel::Stores::cached);
       return;
     }
     for (std::int64_t i = 0; i < count; ++i) {
       T* const out = out_ + at(1, i);
-      for_each(row_, 1, [&](std::int64_t k, std::int64_t to) { out[to] = rows[i * length_ + k]; });
+      for_each(row_, 1,
+               [&](std::int64_t k, std::int64_t to) { out[to] = rows[i * row_step() + k]; });
     }
   }
 

@@ -26,11 +26,13 @@ std::int64_t Space::size() const noexcept {
 }
 
 std::int64_t Space::offset(std::size_t view, std::int64_t index, std::size_t last) const noexcept {
+  if (last == 0) return 0;
   std::int64_t at = 0;
-  for (std::size_t axis = last; axis-- > 0 && index != 0;) {
+  for (std::size_t axis = last - 1; axis > 0 && index != 0; --axis) {
     at += index % sizes[axis] * strides[view][axis];
     index /= sizes[axis];
   }
+  at += index * strides[view][0];  // what is left is the position along the outermost axis
   return at;
 }
 

@@ -56,7 +56,12 @@ void walk(const TileOperand& operand, std::int64_t rows, std::int64_t columns, F
 }
 
 void gather(const TileOperand& operand, std::int64_t rows, std::int64_t columns, std::size_t bytes,
-            std::byte* out) {
+            const CopyKernels& copy, std::byte* out) {
+  if (operand.row_stride == 1 && operand.stride > 1 && bytes >= 4) {
+    const auto transpose = bytes == 4 ? copy.transpose_4 : copy.transpose_8;
+    transpose(operand.data, operand.stride, out, columns, columns, rows, Stores::cached);
+    return;
+  }
   with_word(bytes, [&]<class Word>(Word) {
     const Word* from = reinterpret_cast<const Word*>(operand.data);
     Word* to = reinterpret_cast<Word*>(out);
@@ -76,7 +81,20 @@ void gather(const TileOperand& operand, std::int64_t rows, std::int64_t columns,
 }
 
 void scatter(const std::byte* in, const TileOperand& operand, std::int64_t rows,
-             std::int64_t columns, std::size_t bytes) {
+             std::int64_t columns, std::size_t bytes, Stores stores, const CopyKernels& copy) {
+  const auto size = static_cast<std::int64_t>(bytes);
+  if (operand.stride == 1) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::byte* from = in + r * columns * size;
+      std::byte* to = operand.data + r * operand.row_stride * size;
+      if (stores == Stores::streaming) {
+        copy.stream(from, to, columns * size);
+      } else {
+        std::memcpy(to, from, static_cast<std::size_t>(columns * size));
+      }
+    }
+    return;
+  }
   with_word(bytes, [&]<class Word>(Word) {
     const Word* from = reinterpret_cast<const Word*>(in);
     Word* to = reinterpret_cast<Word*>(operand.data);
@@ -123,11 +141,12 @@ std::array<std::int32_t, 3> operands(const map::Instruction& code) {
 void fill_map(MapKernels& kernels) {
   fill_map_arithmetic(kernels);
   fill_map_math(kernels);
+  fill_copy(kernels.copy);
 }
 
 TileProgram::TileProgram(const map::Program& program, std::span<const map::Scalar> scalars,
                          const MapKernels& kernels)
-    : scalars_(scalars.begin(), scalars.end()) {
+    : scalars_(scalars.begin(), scalars.end()), copy_(kernels.copy) {
   const std::vector<map::Instruction>& code = program.code;
   const auto each_operand = [&](std::size_t i, auto&& f) {
     for (int k = 0; k < map::arity(code[i].op); ++k) {
@@ -210,7 +229,8 @@ TileFault TileProgram::run(const Tile& tile, std::byte* scratch) const noexcept 
   const std::int64_t rows = tile.rows, columns = tile.columns, n = rows * columns;
   std::byte** registers = registers_in(scratch);
   const std::size_t last = steps_.size() - 1;
-  const bool direct = is_contiguous(tile.out, rows, columns);
+  const bool dense = is_contiguous(tile.out, rows, columns);
+  const bool direct = dense && tile.stores == Stores::cached;
   TileFault first = kNoFault;
   for (std::size_t i = 0; i <= last; ++i) {
     const Step& step = steps_[i];
@@ -221,7 +241,7 @@ TileFault TileProgram::run(const Tile& tile, std::byte* scratch) const noexcept 
       if (is_contiguous(input, rows, columns)) {
         registers[i] = input.data;
       } else {
-        gather(input, rows, columns, size_of(step.code.dtype), place);
+        gather(input, rows, columns, size_of(step.code.dtype), copy_, place);
         registers[i] = place;
       }
     } else if (step.code.op == map::Op::index) {
@@ -235,8 +255,10 @@ TileFault TileProgram::run(const Tile& tile, std::byte* scratch) const noexcept 
     }
   }
   const std::size_t bytes = size_of(steps_[last].code.dtype);
-  if (!direct) {
-    scatter(registers[last], tile.out, rows, columns, bytes);
+  if (!dense) {
+    scatter(registers[last], tile.out, rows, columns, bytes, tile.stores, copy_);
+  } else if (tile.stores == Stores::streaming) {
+    copy_.stream(registers[last], tile.out.data, n * static_cast<std::int64_t>(bytes));
   } else if (registers[last] != tile.out.data) {  // a load, or the same for every element
     std::memcpy(tile.out.data, registers[last], static_cast<std::size_t>(n) * bytes);
   }

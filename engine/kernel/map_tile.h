@@ -9,6 +9,7 @@
 
 #include "../base/dtype.h"
 #include "../map/program.h"
+#include "copy.h"
 
 namespace einkern::kernel {
 
@@ -34,6 +35,8 @@ struct MapKernels {
   Function apply[kMapOps][kDTypes] = {};
   /// By dtype of operand and result.
   Function convert[kDTypes][kDTypes] = {};
+  /// For operands that lie across a tile, and for outputs that go around the caches.
+  CopyKernels copy;
 };
 
 /// Sets every pointer to the kernels of the target that Highway dispatches to now.
@@ -56,6 +59,7 @@ struct Tile {
   std::span<const TileOperand> inputs = {};  // by `arg` of load; only read
   std::span<const TileIndex> indices = {};   // by `arg` of index
   TileOperand out = {};
+  Stores stores = Stores::cached;  // streaming needs a fence after the last tile of a thread
 };
 
 /// The instruction and reason of a fault, as one number so that the smallest of many tiles does not
@@ -108,6 +112,7 @@ class TileProgram {
 
   std::vector<Step> steps_;
   std::vector<map::Scalar> scalars_;
+  CopyKernels copy_;
   std::int64_t capacity_ = 0;
   std::size_t places_ = 0, place_bytes_ = 0;
 };

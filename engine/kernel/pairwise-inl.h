@@ -91,16 +91,23 @@ HWY_INLINE void store_part(D d, hn::Vec<D> value, T* to, std::int64_t count) {
   std::memcpy(to, part, static_cast<std::size_t>(count) * sizeof(T));
 }
 
-/// Fold of the lanes of one vector, halving.
+/// Fold of the lanes of one vector: each with its neighbour, then pairs, then 128-bit blocks,
+/// halves.
 template <class Fold, class D>
 HWY_INLINE hn::TFromD<D> fold_lanes(D d, hn::Vec<D> value) {
-  using T = hn::TFromD<D>;
-  HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
-  hn::Store(value, d, lanes);
-  for (std::size_t half = hn::Lanes(d) / 2; half > 0; half /= 2) {
-    for (std::size_t i = 0; i < half; ++i) lanes[i] = Fold::join_one(lanes[i], lanes[i + half]);
+#if HWY_TARGET != HWY_SCALAR
+  constexpr std::size_t kBytes = hn::MaxLanes(D()) * sizeof(hn::TFromD<D>);
+  if constexpr (sizeof(hn::TFromD<D>) == 4) {
+    value = Fold::join(d, value, hn::Shuffle2301(value));
+    value = Fold::join(d, value, hn::Shuffle1032(value));
+  } else {
+    value = Fold::join(d, value, hn::Shuffle01(value));
   }
-  return lanes[0];
+  if constexpr (kBytes >= 32) value = Fold::join(d, value, hn::SwapAdjacentBlocks(value));
+  if constexpr (kBytes >= 64) value = Fold::join(d, value, hn::ConcatLowerUpper(d, value, value));
+  static_assert(kBytes <= 64);
+#endif
+  return hn::GetLane(value);
 }
 
 }  // namespace einkern::kernel::HWY_NAMESPACE

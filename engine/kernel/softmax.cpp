@@ -55,10 +55,7 @@ HWY_INLINE RowSum<T> sum_exponentials(const T* x, const T* sink, std::int64_t n,
   const T shift = maximum == kMinusInfinity<T> ? T{0} : maximum;
   const auto shifts = hn::Set(d, shift);
 
-  Pairwise<SumFold, decltype(d)> tree;
-  const std::int64_t block = kBlockVectors * lanes;
-  for (std::int64_t first = 0; first < n; first += block) {
-    const std::int64_t end = std::min(n, first + block);
+  const auto sum_block = [&](std::int64_t first, std::int64_t end) {
     auto sum = hn::Zero(d);
     std::int64_t i = first;
     for (; i + lanes <= end; i += lanes) {
@@ -72,9 +69,19 @@ HWY_INLINE RowSum<T> sum_exponentials(const T* x, const T* sink, std::int64_t n,
       sum = hn::Add(sum, e);  // lanes beyond the row are exp(-inf) = 0
       keep(i, e, end - i);
     }
-    tree.push(d, sum);
+    return sum;
+  };
+  const std::int64_t block = kBlockVectors * lanes;
+  auto sums = sum_block(0, std::min(n, block));
+  if (n > block) {
+    Pairwise<SumFold, decltype(d)> tree;
+    tree.push(d, sums);
+    for (std::int64_t i = block; i < n; i += block) {
+      tree.push(d, sum_block(i, std::min(n, i + block)));
+    }
+    sums = tree.finish(d);
   }
-  T sum = fold_lanes<SumFold>(d, tree.finish(d));
+  T sum = fold_lanes<SumFold>(d, sums);
   if (sink != nullptr) sum += hn::GetLane(exp(d, hn::Set(d, *sink - shift)));
   return {shift, sum};
 }

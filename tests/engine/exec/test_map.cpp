@@ -177,6 +177,38 @@ TEST_SUITE("exec") {
     }
   }
 
+  TEST_CASE("an output much larger than L2, dense and with gaps") {
+    constexpr std::int64_t kRows = 1531, kColumns = 1517;
+    for (const std::int64_t gap : {0, 3}) {
+      View<float> x({kRows, kColumns}), y({kColumns, kRows}), out({kRows, kColumns + gap});
+      for (std::int64_t p = 0; p < x.size(); ++p) {
+        x[p] = static_cast<float>(p % 1000);
+        y[p] = static_cast<float>(p % 777);
+      }
+      plan::Operand turned = y.operand(1), target = out.operand(2);
+      turned.layout = permuted(turned.layout, {1, 0});
+      target.layout.shape = {kRows, kColumns};
+      Program program;
+      program.emit({Op::load, f32});
+      program.emit({.op = Op::load, .dtype = f32, .arg = 1});
+      program.emit({Op::sub, f32, 0, 1});
+      for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
+        std::fill(out.memory.begin(), out.memory.end(), View<float>::kUntouched);
+        run_step(plan::Map{program, {x.operand(0), turned}, target},
+                 {x.bytes(), y.bytes(), out.bytes()}, *kernels);
+        bool right = true;
+        for (std::int64_t r = 0; r < kRows; ++r) {
+          for (std::int64_t c = 0; c < kColumns + gap; ++c) {
+            const float want =
+                c < kColumns ? x[r * kColumns + c] - y[c * kRows + r] : View<float>::kUntouched;
+            right &= out[r * (kColumns + gap) + c] == want;
+          }
+        }
+        CHECK(right);
+      }
+    }
+  }
+
   TEST_CASE("a program cut in two gives the bits of the whole") {
     // No multiplication may melt into the addition that follows it.
     std::mt19937 random(9);
