@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../base/machine.h"
+#include "attend.h"
 #include "copy.h"
 #include "map_tile.h"
 #include "matmul.h"
@@ -24,6 +25,7 @@ struct Kernels {
   ReduceKernels reduce;
   SoftmaxKernels softmax;
   CopyKernels copy;
+  AttendKernels attend;
   ProbeKernels probe;
 };
 

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts an Attend step into tiles of rows and pieces of keys, by shapes only, and hands them to
+// threads.
+#include "attend.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "../base/error.h"
+#include "../plan/loops.h"
+#include "attend_axes.h"
+#include "attend_fold.h"
+#include "attend_keys.h"
+#include "attend_scores.h"
+#include "parallel.h"
+
+namespace einkern::exec {
+namespace {
+
+// Fewer tiles than this do not fill a machine: their keys are cut in pieces as well.
+constexpr std::int64_t kEnoughTiles = 32;
+// Blocks of a piece at least, so that merging states stays cheap.
+constexpr std::int64_t kPieceBlocks = 5;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// The loops of a group with those innermost along which keys or values lie side by side, fused.
+plan::Loops arranged(const plan::Loops& loops) {
+  plan::AddressedLoops addressed;
+  for (const plan::Loop& loop : loops) addressed.push_back({loop});
+  plan::order_loops(addressed, &plan::Loop::b);
+  plan::fuse_loops(addressed);
+  return plan::plain(addressed);
+}
+
+template <class T>
+class AttendRun {
+ public:
+  AttendRun(const plan::Attend& step, const Frame& frame)
+      : batch_(step, plan::ScoreAxis::Role::batch),
+        rows_(step, plan::ScoreAxis::Role::row),
+        keys_(step, plan::ScoreAxis::Role::streamed),
+        inner_(arranged(step.inner)),
+        columns_(arranged(step.columns)),
+        step_(step),
+        frame_(frame) {}
+
+  void run() {
+    if (batch_.count() == 0 || rows_.count() == 0) return;
+    const auto& functions = frame_.kernels.attend.of<T>();
+    const std::int64_t tile_rows = functions.lanes * functions.most_vectors;
+    const AttendScores scores(step_, frame_, batch_, rows_, keys_, tile_rows);
+    const AttendShared<T> shared{.step = step_,
+                                 .frame = frame_,
+                                 .functions = functions,
+                                 .batch = batch_,
+                                 .rows = rows_,
+                                 .keys = keys_,
+                                 .scores = scores,
+                                 .q_inner = loop_offsets(inner_, &plan::Loop::a),
+                                 .out_columns = loop_offsets(columns_, &plan::Loop::c),
+                                 .q_strides = axis_strides(step_, &plan::ScoreAxis::q),
+                                 .out_strides = axis_strides(step_, &plan::ScoreAxis::out),
+                                 .q_dense = lie_dense(inner_, &plan::Loop::a),
+                                 .out_dense = lie_dense(columns_, &plan::Loop::c)};
+    AttendKeys<T> keys(step_, frame_, batch_, rows_, keys_, inner_, columns_);
+
+    const std::int64_t row_tiles = divide_up(rows_.count(), tile_rows);
+    const std::int64_t blocks = divide_up(keys_.count(), kKeyBlock);
+    const std::int64_t pieces =
+        std::clamp<std::int64_t>(divide_up(kEnoughTiles, batch_.count() * row_tiles), 1,
+                                 std::max<std::int64_t>(1, blocks / kPieceBlocks));
+    for (std::int64_t first = 0; first < batch_.count(); first += keys.round()) {
+      keys.load(first);
+      const std::int64_t positions = std::min(keys.round(), batch_.count() - first);
+      if (pieces == 1) {
+        run_tiles(shared, keys, first, positions, row_tiles);
+      } else {
+        run_pieces(shared, keys, first, positions, row_tiles, pieces,
+                   divide_up(blocks, pieces) * kKeyBlock);
+      }
+    }
+  }
+
+ private:
+  using Fold = AttendFold<T>;
+
+  double work(std::int64_t positions) const {
+    return static_cast<double>(positions) * static_cast<double>(rows_.count()) *
+           static_cast<double>(keys_.count() + 1) *
+           static_cast<double>(extent(inner_) + extent(columns_) + 8) / 4;
+  }
+
+  /// A tile of rows of one batch position; later rows first, since causal ones have more to do.
+  struct Tile {
+    std::int64_t batch, row_tile, row, rows;
+  };
+  Tile tile_at(const AttendShared<T>& shared, std::int64_t first, std::int64_t tile,
+               std::int64_t row_tiles) const {
+    const std::int64_t row_tile = row_tiles - 1 - tile % row_tiles;
+    const std::int64_t row = row_tile * shared.tile_rows();
+    return {.batch = first + tile / row_tiles,
+            .row_tile = row_tile,
+            .row = row,
+            .rows = std::min(shared.tile_rows(), rows_.count() - row)};
+  }
+
+  void start(Fold& fold, const Tile& tile, const AttendKeys<T>& keys, bool with_sinks) const {
+    fold.start(tile.batch, tile.row, tile.rows, keys.at(tile.batch), with_sinks);
+  }
+
+  /// Writes the rows; all over again, selecting, when values that are not finite got in and some
+  /// keys may be hidden.
+  void finish(const AttendShared<T>& shared, Fold& fold, const Tile& tile,
+              const AttendKeys<T>& keys) const {
+    if (fold.finish(shared.scores.visible() != nullptr)) return;
+    start(fold, tile, keys, true);
+    fold.select_visible();
+    fold.add(shared.scores.segments(tile.batch, tile.row_tile), 0, keys_.count());
+    fold.finish(false);
+  }
+
+  void run_tiles(const AttendShared<T>& shared, const AttendKeys<T>& keys, std::int64_t first,
+                 std::int64_t positions, std::int64_t row_tiles) const {
+    const std::size_t state_bytes = Fold::state_bytes(shared);
+    ScratchPool pool(state_bytes + Fold::work_bytes(shared));
+    parallel_for(positions * row_tiles, work(positions), [&](std::int64_t task) {
+      const ScratchPool::Lease lease(pool);
+      const Tile tile = tile_at(shared, first, task, row_tiles);
+      Fold fold(shared, lease.data(), lease.data() + state_bytes);
+      start(fold, tile, keys, true);
+      fold.add(shared.scores.segments(tile.batch, tile.row_tile), 0, keys_.count());
+      finish(shared, fold, tile, keys);
+    });
+  }
+
+  void run_pieces(const AttendShared<T>& shared, const AttendKeys<T>& keys, std::int64_t first,
+                  std::int64_t positions, std::int64_t row_tiles, std::int64_t pieces,
+                  std::int64_t piece_keys) const {
+    const std::size_t state_bytes = Fold::state_bytes(shared);
+    const std::int64_t tiles = positions * row_tiles;
+    const auto states = allocate_scratch(state_bytes * static_cast<std::size_t>(tiles * pieces));
+    std::vector<std::optional<Fold>> folds(static_cast<std::size_t>(tiles * pieces));
+    ScratchPool pool(state_bytes + Fold::work_bytes(shared));
+    parallel_for(tiles * pieces, work(positions), [&](std::int64_t task) {
+      const ScratchPool::Lease lease(pool);
+      const Tile tile = tile_at(shared, first, task / pieces, row_tiles);
+      const auto at = static_cast<std::size_t>(task);
+      Fold& fold =
+          folds[at].emplace(shared, static_cast<std::byte*>(states->data()) + at * state_bytes,
+                            lease.data() + state_bytes);
+      start(fold, tile, keys, false);
+      const std::int64_t key = task % pieces * piece_keys;
+      fold.add(shared.scores.segments(tile.batch, tile.row_tile), key, key + piece_keys);
+    });
+    const double merges = static_cast<double>(states->bytes()) / sizeof(T);
+    parallel_for(tiles, merges, [&](std::int64_t task) {
+      const ScratchPool::Lease lease(pool);
+      const Tile tile = tile_at(shared, first, task, row_tiles);
+      Fold fold(shared, lease.data(), lease.data() + state_bytes);
+      start(fold, tile, keys, true);
+      for (std::int64_t piece = 0; piece < pieces; ++piece) {
+        fold.merge(*folds[static_cast<std::size_t>(task * pieces + piece)]);
+      }
+      finish(shared, fold, tile, keys);
+    });
+  }
+
+  const AttendAxes batch_, rows_, keys_;
+  const plan::Loops inner_, columns_;
+  const plan::Attend& step_;
+  const Frame& frame_;
+};
+
+}  // namespace
+
+void run(const plan::Attend& step, const Frame& frame) {
+  const DType dtype = step.q.dtype;
+  EINKERN_CHECK(is_float(dtype) && step.k.dtype == dtype && step.v.dtype == dtype &&
+                step.out.dtype == dtype);
+  if (dtype == DType::f32) {
+    AttendRun<float>(step, frame).run();
+  } else {
+    AttendRun<double>(step, frame).run();
+  }
+}
+
+}  // namespace einkern::exec

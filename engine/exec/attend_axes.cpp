@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Orders and flattens the axes of a role.
+#include "attend_axes.h"
+
+#include <algorithm>
+
+namespace einkern::exec {
+
+AttendAxes::AttendAxes(const plan::Attend& step, plan::ScoreAxis::Role role) {
+  for (std::size_t a = 0; a < step.axes.size(); ++a) {
+    const plan::ScoreAxis& axis = step.axes[a];
+    if (axis.role != role) continue;
+    count_ *= axis.size;
+    if (axis.size != 1) axes_.push_back({static_cast<std::int64_t>(a), axis.size});
+  }
+  if (role == plan::ScoreAxis::Role::batch) return;
+  std::stable_sort(axes_.begin(), axes_.end(),
+                   [](const Axis& a, const Axis& b) { return a.size < b.size; });
+}
+
+std::int64_t AttendAxes::offset(std::int64_t position, const Dims& strides) const noexcept {
+  std::int64_t sum = 0;
+  for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {
+    sum += position % axis->size * strides[static_cast<std::size_t>(axis->axis)];
+    position /= axis->size;
+  }
+  return sum;
+}
+
+std::vector<std::int64_t> AttendAxes::offsets(const Dims& strides) const {
+  std::vector<std::int64_t> all;
+  if (count_ == 0) return all;
+  all.reserve(static_cast<std::size_t>(count_));
+  all.push_back(0);
+  for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {
+    const std::size_t filled = all.size();
+    const std::int64_t stride = strides[static_cast<std::size_t>(axis->axis)];
+    for (std::int64_t i = 1; i < axis->size; ++i) {
+      for (std::size_t j = 0; j < filled; ++j) all.push_back(all[j] + i * stride);
+    }
+  }
+  return all;
+}
+
+void AttendAxes::locate(std::int64_t position, Dims& index) const noexcept {
+  for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {
+    index[static_cast<std::size_t>(axis->axis)] = position % axis->size;
+    position /= axis->size;
+  }
+}
+
+}  // namespace einkern::exec

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The axes of one role of an Attend step as one flat axis, and boxes over them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "../base/layout.h"
+#include "../plan/step.h"
+
+namespace einkern::exec {
+
+/// Axes of a role in a fixed order (longer ones inside, so that runs are long), flattened.
+class AttendAxes {
+ public:
+  AttendAxes(const plan::Attend& step, plan::ScoreAxis::Role role);
+
+  /// Number of positions.
+  std::int64_t count() const noexcept { return count_; }
+  /// Positions that follow one another along the innermost axis.
+  std::int64_t run() const noexcept { return axes_.empty() ? 1 : axes_.back().size; }
+  /// Number of the innermost axis among the axes of the scores; -1 when there is none.
+  std::int64_t innermost() const noexcept { return axes_.empty() ? -1 : axes_.back().axis; }
+
+  /// Sum of position times stride over these axes; `strides` is by axis of the scores.
+  std::int64_t offset(std::int64_t position, const Dims& strides) const noexcept;
+  /// The offsets of all positions.
+  std::vector<std::int64_t> offsets(const Dims& strides) const;
+  /// Writes the position along each of these axes; `index` is by axis of the scores.
+  void locate(std::int64_t position, Dims& index) const noexcept;
+  /// Calls f(axis, size) for every axis, outermost first.
+  template <class F>
+  void each(F&& f) const {
+    for (const Axis& axis : axes_) f(axis.axis, axis.size);
+  }
+
+ private:
+  struct Axis {
+    std::int64_t axis, size;
+  };
+  std::vector<Axis> axes_;
+  std::int64_t count_ = 1;
+};
+
+/// Rows and keys of one batch position, all flattened.
+struct AttendBox {
+  std::int64_t batch = 0;
+  std::int64_t row = 0, rows = 1;
+  std::int64_t key = 0, keys = 1;
+};
+
+}  // namespace einkern::exec

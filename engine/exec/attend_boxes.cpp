@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds what each row tile has to visit: the ranges of the scores over ever smaller boxes decide.
+#include <algorithm>
+#include <limits>
+
+#include "attend_scores.h"
+#include "parallel.h"
+
+namespace einkern::exec {
+namespace {
+
+using map::IndexRange;
+using map::Range;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+constexpr Range kNothing{std::numeric_limits<double>::infinity(),
+                         -std::numeric_limits<double>::infinity(), false};
+
+Range both(const Range& a, const Range& b) {
+  return {std::min(a.low, b.low), std::max(a.high, b.high), a.maybe_nan || b.maybe_nan};
+}
+
+/// The range of the elements at data[row + key].
+template <class T>
+Range range_of(const T* data, std::span<const std::int64_t> rows,
+               std::span<const std::int64_t> keys) {
+  const auto last = static_cast<std::int64_t>(keys.size()) - 1;
+  const bool dense = keys.back() - keys.front() == last;
+  T low = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                               : std::numeric_limits<T>::max();
+  T high = std::numeric_limits<T>::lowest();
+  if constexpr (std::numeric_limits<T>::has_infinity) high = -std::numeric_limits<T>::infinity();
+  bool nan = false;
+  const auto take = [&](T x) {
+    low = x < low ? x : low;
+    high = x > high ? x : high;
+    nan |= x != x;
+  };
+  for (const std::int64_t row : rows) {
+    if (dense) {
+      const T* const from = data + row + keys.front();
+      for (std::int64_t k = 0; k <= last; ++k) take(from[k]);
+    } else {
+      for (const std::int64_t key : keys) take(data[row + key]);
+    }
+  }
+  return {static_cast<double>(low), static_cast<double>(high), nan};
+}
+
+/// Adds the ranges that the positions first .. first + count - 1 of flattened axes span.
+void span_axes(const AttendAxes& axes, std::int64_t first, std::int64_t count, std::size_t rank,
+               std::vector<IndexRange>& ranges) {
+  Dims low(rank, 0), high(rank, 0);
+  axes.locate(first, low);
+  axes.locate(first + count - 1, high);
+  bool whole = false;  // an outer axis moves: all of the inner ones are touched
+  axes.each([&](std::int64_t axis, std::int64_t size) {
+    const auto a = static_cast<std::size_t>(axis);
+    ranges[a] = whole ? IndexRange{0, size - 1} : IndexRange{low[a], high[a]};
+    whole |= low[a] != high[a];
+  });
+}
+
+/// Inputs that a condition reads, by load; ranges of the others decide nothing.
+std::vector<bool> deciding_loads(const map::Program& program, std::size_t loads) {
+  std::vector<bool> deciding(program.code.size(), false), result(loads, false);
+  for (std::size_t i = program.code.size(); i-- > 0;) {
+    const map::Instruction& code = program.code[i];
+    if (!deciding[i] && code.dtype != DType::boolean) continue;
+    for (const std::int32_t r : {code.a, code.b, code.c}) {
+      if (r >= 0) deciding[static_cast<std::size_t>(r)] = true;
+    }
+    if (code.op == map::Op::load) result[static_cast<std::size_t>(code.arg)] = true;
+  }
+  return result;
+}
+
+bool has_conditions(const map::Program& program) {
+  return std::any_of(program.code.begin(), program.code.end(),
+                     [](const map::Instruction& code) { return code.dtype == DType::boolean; });
+}
+
+}  // namespace
+
+/// The search over the keys of one row tile.
+class AttendScores::BoxSearch {
+ public:
+  BoxSearch(AttendScores& scores, std::int64_t batch, std::int64_t row, std::int64_t rows)
+      : scores_(scores),
+        axes_(scores.step_.axes.size()),
+        inputs_(scores.inputs_.size() + 1, map::kAnything) {
+    span_axes(scores.batch_, batch, 1, axes_.size(), axes_);
+    span_axes(scores.rows_, row, rows, axes_.size(), axes_);
+    for (std::size_t i = 0; i < scores.inputs_.size(); ++i) {
+      if (scores.inputs_[i].decides) summarise(i, batch, row, rows);
+    }
+  }
+
+  std::vector<Segment> run() {
+    const std::int64_t keys = scores_.keys_.count();
+    if (keys > 0) search(0, keys);
+    std::stable_partition(found_.begin(), found_.end(),
+                          [](const Segment& segment) { return segment.form->plain(); });
+    return std::move(found_);
+  }
+
+ private:
+  /// An input's ranges by group of keys; one group when it does not depend on the key.
+  struct Summary {
+    std::size_t input;
+    std::vector<Range> groups;
+  };
+
+  void summarise(std::size_t i, std::int64_t batch, std::int64_t row, std::int64_t rows) {
+    const Input& input = scores_.inputs_[i];
+    const std::int64_t base = scores_.batch_.offset(batch, input.strides);
+    std::vector<std::int64_t> row_at;
+    for (std::int64_t r = row; r < row + rows; ++r) {
+      const std::int64_t at = base + scores_.rows_.offset(r, input.strides);
+      if (row_at.empty() || at != row_at.back()) row_at.push_back(at);
+    }
+    std::vector<std::int64_t> key_at = scores_.keys_.offsets(input.strides);
+    const bool constant =
+        std::all_of(key_at.begin(), key_at.end(), [](std::int64_t at) { return at == 0; });
+    if (constant) key_at.resize(std::min<std::size_t>(key_at.size(), 1));
+    Summary summary{i + 1, {}};
+    dispatch(input.dtype, [&]<class T>(std::type_identity<T>) {
+      const T* const data = reinterpret_cast<const T*>(input.data);
+      for (std::size_t k = 0; k < key_at.size(); k += kKeyGroup) {
+        const std::size_t count = std::min<std::size_t>(kKeyGroup, key_at.size() - k);
+        summary.groups.push_back(range_of(data, row_at, std::span(key_at).subspan(k, count)));
+      }
+    });
+    summaries_.push_back(std::move(summary));
+  }
+
+  void search(std::int64_t first, std::int64_t last) {
+    span_axes(scores_.keys_, first, last - first, axes_.size(), axes_);
+    for (const Summary& summary : summaries_) {
+      Range range = kNothing;
+      const auto groups = static_cast<std::int64_t>(summary.groups.size());
+      const std::int64_t begin = std::min(first / kKeyGroup, groups - 1);
+      const std::int64_t end = std::min(divide_up(last, kKeyGroup), groups);
+      for (std::int64_t g = begin; g < end; ++g) {
+        range = both(range, summary.groups[static_cast<std::size_t>(g)]);
+      }
+      inputs_[summary.input] = range;
+    }
+    const map::Program& program = scores_.step_.scores;
+    const std::vector<Range> ranges =
+        map::evaluate_ranges(program, axes_, inputs_, scores_.frame_.scalars);
+    if (map::is_minus_infinity(ranges.back())) return;
+    bool decided = true;
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+      decided &= program.code[i].dtype != DType::boolean || map::is_surely_true(ranges[i]) ||
+                 map::is_surely_false(ranges[i]);
+    }
+    if (decided || last - first <= kKeyGroup) return take(first, last, ranges);
+    // Halves that end at whole blocks, then at whole groups.
+    const std::int64_t unit = last - first > kKeyBlock ? kKeyBlock : kKeyGroup;
+    const std::int64_t units = divide_up(last, unit) - first / unit;
+    const std::int64_t middle = (first / unit + units / 2) * unit;
+    if (middle <= first || middle >= last) return take(first, last, ranges);
+    search(first, middle);
+    search(middle, last);
+  }
+
+  void take(std::int64_t first, std::int64_t last, const std::vector<Range>& ranges) {
+    const ScoreForm* const form = scores_.form_for(ranges);
+    while (first < last) {
+      const std::int64_t end = std::min(last, (first / kKeyBlock + 1) * kKeyBlock);
+      const bool joins = !found_.empty() && found_.back().form == form &&
+                         found_.back().key + found_.back().keys == first && first % kKeyBlock != 0;
+      if (joins) {
+        found_.back().keys += end - first;
+      } else {
+        found_.push_back({.key = first, .keys = end - first, .form = form});
+      }
+      first = end;
+    }
+  }
+
+  AttendScores& scores_;
+  std::vector<IndexRange> axes_;
+  std::vector<Range> inputs_;
+  std::vector<Summary> summaries_;
+  std::vector<Segment> found_;
+};
+
+void AttendScores::find_segments(std::int64_t tile_rows) {
+  const map::Program& program = step_.scores;
+  const std::vector<bool> deciding = deciding_loads(program, inputs_.size() + 1);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].decides = deciding[i + 1];
+  const bool conditions = has_conditions(program);
+
+  // A class of batch positions is where the axes stand that conditions mention.
+  const std::size_t rank = step_.axes.size();
+  Dims class_strides(rank, 0);
+  std::int64_t classes = 1;
+  batch_.each([&](std::int64_t axis, std::int64_t size) {
+    const auto a = static_cast<std::size_t>(axis);
+    bool mentioned = false;
+    for (const map::Instruction& code : program.code) {
+      mentioned |= code.op == map::Op::index && code.arg == axis;
+    }
+    for (const Input& input : inputs_) mentioned |= input.decides && input.strides[a] != 0;
+    if (!mentioned || !conditions) return;
+    class_strides[a] = classes;
+    classes *= size;
+  });
+  class_of_ = batch_.offsets(class_strides);
+  std::vector<std::int64_t> example(static_cast<std::size_t>(classes), 0);
+  for (std::size_t b = 0; b < class_of_.size(); ++b) {
+    example[static_cast<std::size_t>(class_of_[b])] = static_cast<std::int64_t>(b);
+  }
+
+  row_tiles_ = divide_up(rows_.count(), tile_rows);
+  if (!conditions) {  // one list serves all
+    row_tiles_ = 0;
+    segments_.push_back(BoxSearch(*this, 0, 0, std::min(tile_rows, rows_.count())).run());
+    return;
+  }
+  segments_.resize(static_cast<std::size_t>(classes * row_tiles_));
+  const double work = 64.0 * static_cast<double>(segments_.size()) *
+                      static_cast<double>(divide_up(keys_.count(), kKeyGroup));
+  parallel_for(classes * row_tiles_, work, [&](std::int64_t at) {
+    const std::int64_t row = at % row_tiles_ * tile_rows;
+    segments_[static_cast<std::size_t>(at)] =
+        BoxSearch(*this, example[static_cast<std::size_t>(at / row_tiles_)], row,
+                  std::min(tile_rows, rows_.count() - row))
+            .run();
+  });
+}
+
+}  // namespace einkern::exec

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds boxes of keys to the state of a tile of rows.
+#include "attend_fold.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace einkern::exec {
+namespace {
+
+using kernel::Drift;
+
+// The reference of rows that have seen no key: any visible score then sends the block through
+// raise_references, and -inf minus it is still -inf.
+template <class T>
+constexpr T kNoReference = std::numeric_limits<T>::lowest();
+// The first reference comes from this many keys; later ones rarely need more than a shift.
+constexpr std::int64_t kFirstKeys = 24;
+
+template <class T>
+constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
+
+}  // namespace
+
+template <class T>
+AttendFold<T>::State::State(const AttendShared<T>& shared, std::byte* memory) {
+  const std::int64_t width = shared.tile_rows();
+  Carver carver(memory);
+  reference = carver.take<T>(width);
+  total = carver.take<double>(width);
+  output = carver.take<T>(std::ssize(shared.out_columns) * width);
+  bytes = carver.bytes();
+}
+
+template <class T>
+AttendFold<T>::Work::Work(const AttendShared<T>& shared, std::byte* memory) {
+  const std::int64_t width = shared.tile_rows(), inner = std::ssize(shared.q_inner);
+  Carver carver(memory);
+  q_scaled = carver.take<T>(inner * width);
+  weights = carver.take<T>(kKeyBlock * width);
+  sums = carver.take<T>(width);
+  factors = carver.take<T>(width);
+  largest = carver.take<T>(width);
+  v_at = carver.take<std::int64_t>(kKeyBlock);
+  bias = carver.take<T>(kKeyBlock * width);
+  q_plain = carver.take<T>(inner * width);
+  program = carver.take<std::byte>(static_cast<std::int64_t>(shared.scores.scratch_bytes()));
+  bytes = carver.bytes();
+}
+
+template <class T>
+AttendFold<T>::AttendFold(const AttendShared<T>& shared, std::byte* state, std::byte* work)
+    : shared_(shared), state_(shared, state), work_(shared, work) {}
+
+template <class T>
+std::size_t AttendFold<T>::state_bytes(const AttendShared<T>& shared) {
+  return State(shared, nullptr).bytes;
+}
+template <class T>
+std::size_t AttendFold<T>::work_bytes(const AttendShared<T>& shared) {
+  return Work(shared, nullptr).bytes;
+}
+
+template <class T>
+void AttendFold<T>::prepare(const kernel::TileProgram& program) {
+  if (prepared_ != &program) program.prepare(work_.program, program.capacity());
+  prepared_ = &program;
+}
+
+template <class T>
+void AttendFold<T>::start(std::int64_t batch, std::int64_t row, std::int64_t rows,
+                          const KeysValues<T>& keys, bool with_sinks) {
+  batch_ = batch;
+  row_ = row;
+  rows_ = rows;
+  keys_ = keys;
+  const std::int64_t lanes = shared_.functions.lanes;
+  vectors_ = (rows + lanes - 1) / lanes;
+  scale_in_q_ = 0;
+  plain_packed_ = selecting_ = false;
+  empty_ = true;
+  prepared_ = nullptr;
+  filled_ = 0;
+  parts_.clear();
+  std::fill_n(state_.reference, width(), kNoReference<T>);
+  std::fill_n(state_.total, width(), 0.0);
+  // Lanes beyond the last row compute with zeros.
+  if (rows < width()) std::fill_n(work_.bias, kKeyBlock * width(), T{0});
+
+  const plan::Operand& sink = shared_.step.sink;
+  if (!with_sinks || sink.value < 0) return;
+  const T* const sinks = reinterpret_cast<const T*>(shared_.frame.address(sink)) +
+                         shared_.batch.offset(batch, sink.layout.strides);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const double logit =
+        static_cast<double>(sinks[shared_.rows.offset(row + r, sink.layout.strides)]) *
+        std::numbers::log2e;
+    if (logit == kMinusInfinity<double>) continue;
+    const double reference = std::ceil(logit);
+    state_.reference[r] = static_cast<T>(reference);
+    state_.total[r] = std::exp2(logit - reference);
+  }
+}
+
+/// The rows of q, transposed and scaled by `scale`; 1 for the scores as written.
+template <class T>
+const T* AttendFold<T>::queries(double scale) {
+  T* const packed = scale == 1 ? work_.q_plain : work_.q_scaled;
+  if (scale == 1 ? plain_packed_ : scale == scale_in_q_) return packed;
+  const T* const q = reinterpret_cast<const T*>(shared_.frame.address(shared_.step.q)) +
+                     shared_.batch.offset(batch_, shared_.q_strides);
+  if (rows_ < width()) std::fill_n(packed, inner() * width(), T{0});
+  const std::int64_t axis = shared_.rows.innermost();
+  const std::int64_t stride = axis < 0 ? 0 : shared_.q_strides[static_cast<std::size_t>(axis)];
+  const auto transpose = sizeof(T) == 4 ? shared_.frame.kernels.copy.transpose_4
+                                        : shared_.frame.kernels.copy.transpose_8;
+  for (std::int64_t r = 0; r < rows_;) {
+    const std::int64_t at = row_ + r, run = shared_.rows.run();
+    const std::int64_t count = std::min(rows_ - r, run - at % run);
+    const T* const from = q + shared_.rows.offset(at, shared_.q_strides);
+    if (shared_.q_dense && stride >= 0) {
+      transpose(from, stride, packed + r, width(), count, inner(), kernel::Stores::cached);
+    } else {
+      for (std::int64_t i = 0; i < inner(); ++i) {
+        const std::int64_t offset = shared_.q_inner[static_cast<std::size_t>(i)];
+        for (std::int64_t c = 0; c < count; ++c) {
+          packed[i * width() + r + c] = from[c * stride + offset];
+        }
+      }
+    }
+    r += count;
+  }
+  if (scale == 1) {
+    plain_packed_ = true;
+  } else {
+    shared_.functions.multiply(packed, inner() * width(), static_cast<T>(scale));
+    scale_in_q_ = scale;
+  }
+  return packed;
+}
+
+template <class T>
+void AttendFold<T>::add(std::span<const Segment> segments, std::int64_t first, std::int64_t last) {
+  for (const Segment& segment : segments) {
+    const std::int64_t key = std::max(first, segment.key);
+    const std::int64_t keys = std::min(last, segment.key + segment.keys) - key;
+    if (keys <= 0) continue;
+    if (filled_ + keys > kKeyBlock) flush();
+    parts_.push_back({.key = key, .keys = keys, .form = segment.form, .at = filled_});
+    filled_ += keys;
+  }
+  flush();
+}
+
+template <class T>
+void AttendFold<T>::flush() {
+  if (filled_ == 0) return;
+  for (Part& part : parts_) prepare_part(part);
+  if (empty_) raise_references(std::min(filled_, kFirstKeys), true);
+  score_all();
+  Drift drift = shared_.functions.judge(work_.sums, vectors_);
+  if (drift == Drift::invalid) {
+    // Perhaps a key that the program hides met NaN or infinity in the dot product.
+    for (Part& part : parts_) {
+      if (part.biased && part.form->linear) evaluate_general(part);
+    }
+    score_all();
+    drift = shared_.functions.judge(work_.sums, vectors_);
+  }
+  if (drift == Drift::large || drift == Drift::invalid) {
+    raise_references(filled_, false);
+    score_all();
+  }
+  add_values();
+  for (std::int64_t r = 0; r < width(); ++r) state_.total[r] += static_cast<double>(work_.sums[r]);
+  if (drift == Drift::small) shift_references();
+  parts_.clear();
+  filled_ = 0;
+}
+
+template <class T>
+void AttendFold<T>::prepare_part(Part& part) {
+  if (part.form->plain()) return;
+  if (!part.form->linear) return evaluate_general(part);
+  const kernel::TileProgram& program = *part.form->program;
+  prepare(program);
+  T* const bias = work_.bias + part.at * width();
+  shared_.scores.evaluate(program, box(part.key, part.keys), nullptr, width(),
+                          reinterpret_cast<std::byte*>(bias), sizeof(T), work_.program);
+  part.biased = true;
+  if (!shared_.functions.moderate(bias, part.keys, vectors_)) evaluate_general(part);
+}
+
+/// All of the scores, as the program writes them.
+template <class T>
+void AttendFold<T>::evaluate_general(Part& part) {
+  const ScoreForm& form = part.form->linear ? shared_.scores.general() : *part.form;
+  const kernel::TileProgram& program = *form.program;
+  T* const dots = work_.weights + part.at * width();
+  T* const scores = work_.bias + part.at * width();
+  shared_.functions.scores({.q = queries(1),
+                            .k = keys_.k,
+                            .k_at = keys_.k_at + part.key,
+                            .inner = inner(),
+                            .keys = part.keys,
+                            .out = dots},
+                           vectors_);
+  prepare(program);
+  shared_.scores.evaluate(program, box(part.key, part.keys),
+                          reinterpret_cast<const std::byte*>(dots), width(),
+                          reinterpret_cast<std::byte*>(scores), sizeof(T), work_.program);
+  part.form = &form;
+  part.biased = true;
+}
+
+template <class T>
+void AttendFold<T>::score_part(const Part& part, std::int64_t keys, bool exponentials) {
+  const bool linear = part.form->linear;
+  shared_.functions.scores(
+      {.q = linear ? queries(part.form->factor * std::numbers::log2e) : nullptr,
+       .k = keys_.k,
+       .k_at = keys_.k_at + part.key,
+       .inner = linear ? inner() : 0,
+       .keys = keys,
+       .bias = part.biased ? work_.bias + part.at * width() : nullptr,
+       .reference = exponentials ? state_.reference : nullptr,
+       .out = work_.weights + part.at * width(),
+       .sums = work_.sums},
+      vectors_);
+}
+
+template <class T>
+void AttendFold<T>::score_all() {
+  std::fill_n(work_.sums, width(), T{0});
+  for (const Part& part : parts_) score_part(part, part.keys, true);
+}
+
+template <class T>
+void AttendFold<T>::raise_references(std::int64_t keys, bool all) {
+  std::fill_n(work_.largest, width(), kMinusInfinity<T>);
+  for (const Part& part : parts_) {
+    const std::int64_t count = std::min(part.keys, keys - part.at);
+    if (count <= 0) break;
+    score_part(part, count, false);
+    shared_.functions.largest(work_.weights + part.at * width(), count, vectors_, work_.largest);
+  }
+  bool moved = false;
+  for (std::int64_t r = 0; r < width(); ++r) {
+    work_.factors[r] = 1;
+    const bool moves = all || !(work_.sums[r] <= static_cast<T>(kernel::kHugeSum));
+    if (!moves || !(work_.largest[r] > kMinusInfinity<T>)) continue;
+    const T reference = std::max(state_.reference[r], std::ceil(work_.largest[r]));
+    if (reference == state_.reference[r]) continue;
+    if (state_.total[r] != 0) {
+      work_.factors[r] = std::exp2(state_.reference[r] - reference);
+      moved = true;
+    }
+    state_.reference[r] = reference;
+  }
+  if (moved) scale_state();
+}
+
+/// Sums above kMostSum move into the reference, by exact powers of two.
+template <class T>
+void AttendFold<T>::shift_references() {
+  for (std::int64_t r = 0; r < width(); ++r) {
+    work_.factors[r] = 1;
+    if (!(work_.sums[r] > static_cast<T>(kernel::kMostSum))) continue;
+    const int exponent = std::ilogb(work_.sums[r]);
+    state_.reference[r] += static_cast<T>(exponent);
+    work_.factors[r] = std::ldexp(T{1}, -exponent);
+  }
+  scale_state();
+}
+
+template <class T>
+void AttendFold<T>::scale_state() {
+  for (std::int64_t r = 0; r < width(); ++r)
+    state_.total[r] *= static_cast<double>(work_.factors[r]);
+  if (empty_) return;
+  shared_.functions.scale(state_.output, columns(), work_.factors, vectors_);
+}
+
+template <class T>
+void AttendFold<T>::add_values() {
+  if (selecting_) return add_selected();
+  for (const Part& part : parts_) {
+    std::copy_n(keys_.v_at + part.key, part.keys, work_.v_at + part.at);
+  }
+  shared_.functions.values({.weights = work_.weights,
+                            .v = keys_.v,
+                            .v_at = work_.v_at,
+                            .columns = columns(),
+                            .keys = filled_,
+                            .first = empty_,
+                            .out = state_.output},
+                           vectors_);
+  empty_ = false;
+}
+
+/// As add_values, but products with a value that is not finite are left out where the key is
+/// hidden.
+template <class T>
+void AttendFold<T>::add_selected() {
+  if (empty_) std::fill_n(state_.output, columns() * width(), T{0});
+  empty_ = false;
+  const kernel::TileProgram& program = *shared_.scores.visible();
+  bool* const visible = reinterpret_cast<bool*>(work_.bias);  // its scores are weights by now
+  T* const dots = work_.bias + width();
+  std::int64_t finite_keys = 0;
+  for (const Part& part : parts_) {
+    for (std::int64_t j = 0; j < part.keys; ++j) {
+      const std::int64_t key = part.key + j;
+      const T* const values = keys_.v + keys_.v_at[key];
+      const T* const weights = work_.weights + (part.at + j) * width();
+      if (std::all_of(values, values + columns(), [](T x) { return std::isfinite(x); })) {
+        std::copy_n(weights, width(), work_.weights + finite_keys * width());
+        work_.v_at[finite_keys++] = keys_.v_at[key];
+        continue;
+      }
+      prepare(program);
+      shared_.functions.scores({.q = queries(1),
+                                .k = keys_.k,
+                                .k_at = keys_.k_at + key,
+                                .inner = inner(),
+                                .keys = 1,
+                                .out = dots},
+                               vectors_);
+      shared_.scores.evaluate(program, box(key, 1), reinterpret_cast<const std::byte*>(dots),
+                              width(), reinterpret_cast<std::byte*>(visible), 1, work_.program);
+      for (std::int64_t c = 0; c < columns(); ++c) {
+        for (std::int64_t r = 0; r < rows_; ++r) {
+          if (visible[r]) state_.output[c * width() + r] += weights[r] * values[c];
+        }
+      }
+    }
+  }
+  shared_.functions.values({.weights = work_.weights,
+                            .v = keys_.v,
+                            .v_at = work_.v_at,
+                            .columns = columns(),
+                            .keys = finite_keys,
+                            .first = false,
+                            .out = state_.output},
+                           vectors_);
+  if (rows_ < width()) std::fill_n(work_.bias, kKeyBlock * width(), T{0});
+}
+
+template <class T>
+void AttendFold<T>::merge(const AttendFold& other) {
+  if (other.empty_) return;
+  const std::int64_t size = columns() * width();
+  if (empty_) std::fill_n(state_.output, size, T{0});
+  empty_ = false;
+  for (std::int64_t r = 0; r < width(); ++r) {
+    const T mine = state_.reference[r], theirs = other.state_.reference[r];
+    const T most = mine >= theirs ? mine : theirs;
+    // Equal references differ by 0 even where they are infinite.
+    work_.factors[r] = mine == most ? T{1} : std::exp2(mine - most);
+    work_.sums[r] = theirs == most ? T{1} : std::exp2(theirs - most);
+    state_.reference[r] = most;
+    state_.total[r] = state_.total[r] * static_cast<double>(work_.factors[r]) +
+                      other.state_.total[r] * static_cast<double>(work_.sums[r]);
+  }
+  for (std::int64_t c = 0; c < columns(); ++c) {
+    T* const to = state_.output + c * width();
+    const T* const from = other.state_.output + c * width();
+    for (std::int64_t r = 0; r < width(); ++r)
+      to[r] = to[r] * work_.factors[r] + from[r] * work_.sums[r];
+  }
+}
+
+template <class T>
+bool AttendFold<T>::finish(bool keep_finite) {
+  const plan::Attend& step = shared_.step;
+  if (empty_) std::fill_n(state_.output, columns() * width(), T{0});
+  for (std::int64_t r = 0; r < width(); ++r) {
+    work_.factors[r] = state_.total[r] == 0 ? T{0} : static_cast<T>(1 / state_.total[r]);
+  }
+  if (!shared_.functions.scale(state_.output, columns(), work_.factors, vectors_) && keep_finite)
+    return false;
+
+  const auto transpose = sizeof(T) == 4 ? shared_.frame.kernels.copy.transpose_4
+                                        : shared_.frame.kernels.copy.transpose_8;
+  T* const out = reinterpret_cast<T*>(shared_.frame.address(step.out)) +
+                 shared_.batch.offset(batch_, shared_.out_strides);
+  const std::int64_t axis = shared_.rows.innermost();
+  const std::int64_t stride = axis < 0 ? 0 : shared_.out_strides[static_cast<std::size_t>(axis)];
+  for (std::int64_t r = 0; r < rows_ && columns() > 0;) {
+    const std::int64_t at = row_ + r, run = shared_.rows.run();
+    const std::int64_t count = std::min(rows_ - r, run - at % run);
+    T* const to = out + shared_.rows.offset(at, shared_.out_strides);
+    if (shared_.out_dense && stride >= 0) {
+      transpose(state_.output + r, width(), to, stride, columns(), count, kernel::Stores::cached);
+    } else {
+      for (std::int64_t c = 0; c < columns(); ++c) {
+        const std::int64_t offset = shared_.out_columns[static_cast<std::size_t>(c)];
+        for (std::int64_t i = 0; i < count; ++i) {
+          to[i * stride + offset] = state_.output[c * width() + r + i];
+        }
+      }
+    }
+    r += count;
+  }
+  if (step.logsumexp.value < 0) return true;
+  const Dims& strides = step.logsumexp.layout.strides;
+  T* const logs = reinterpret_cast<T*>(shared_.frame.address(step.logsumexp)) +
+                  shared_.batch.offset(batch_, strides);
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    logs[shared_.rows.offset(row_ + r, strides)] =
+        state_.total[r] == 0
+            ? kMinusInfinity<T>
+            : static_cast<T>(static_cast<double>(state_.reference[r]) * std::numbers::ln2 +
+                             std::log(state_.total[r]));
+  }
+  return true;
+}
+
+template class AttendFold<float>;
+template class AttendFold<double>;
+
+}  // namespace einkern::exec

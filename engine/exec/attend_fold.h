@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fold over keys of one tile of rows: a state, boxes of keys added to it, states merged.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <vector>
+
+#include "../kernel/attend.h"
+#include "attend_scores.h"
+#include "scratch.h"
+
+namespace einkern::exec {
+
+/// Keys and values of one batch position: contiguous inner labels and columns, rows anywhere.
+template <class T>
+struct KeysValues {
+  const T *k = nullptr, *v = nullptr;
+  const std::int64_t *k_at = nullptr, *v_at = nullptr;  // by key
+};
+
+/// What all folds of a step share.
+template <class T>
+struct AttendShared {
+  const plan::Attend& step;
+  const Frame& frame;
+  const kernel::AttendFunctions<T>& functions;
+  const AttendAxes &batch, &rows, &keys;
+  const AttendScores& scores;
+  std::vector<std::int64_t> q_inner, out_columns;  // offsets
+  Dims q_strides, out_strides;                     // by axis of the scores
+  bool q_dense = false, out_dense = false;         // unit strides inside
+
+  /// Most rows of a tile.
+  std::int64_t tile_rows() const noexcept { return functions.lanes * functions.most_vectors; }
+};
+
+/// State (reference, sum, output) per row: `weights` are 2^(score log2(e) - reference), `sum` their
+/// sum, `output` the sum of their products with values.
+template <class T>
+class AttendFold {
+ public:
+  /// `state` outlives the work on it where states are merged; `work` serves one fold after another.
+  AttendFold(const AttendShared<T>& shared, std::byte* state, std::byte* work);
+  static std::size_t state_bytes(const AttendShared<T>& shared);
+  static std::size_t work_bytes(const AttendShared<T>& shared);
+
+  /// Takes a tile of rows and starts from nothing, or from the sinks.
+  void start(std::int64_t batch, std::int64_t row, std::int64_t rows, const KeysValues<T>& keys,
+             bool with_sinks);
+  /// Skip products of hidden keys one by one, where values are not finite.
+  void select_visible() { selecting_ = true; }
+  /// Adds keys first .. last - 1 of the segments.
+  void add(std::span<const Segment> segments, std::int64_t first, std::int64_t last);
+  /// Adds the state of another fold over the same rows.
+  void merge(const AttendFold& other);
+  /// Writes rows of out and logsumexp, unless `keep_finite` and an element is not finite.
+  bool finish(bool keep_finite);
+
+ private:
+  struct Part {
+    std::int64_t key, keys;
+    const ScoreForm* form;
+    std::int64_t at;      // first key in the tile of weights
+    bool biased = false;  // the biases, or the scores of a form that is not linear, are there
+  };
+
+  std::int64_t width() const noexcept { return vectors_ * shared_.functions.lanes; }
+  std::int64_t inner() const noexcept { return std::ssize(shared_.q_inner); }
+  std::int64_t columns() const noexcept { return std::ssize(shared_.out_columns); }
+  void prepare(const kernel::TileProgram& program);
+  AttendBox box(std::int64_t key, std::int64_t keys) const noexcept {
+    return {batch_, row_, rows_, key, keys};
+  }
+  const T* queries(double scale);
+  void flush();
+  void prepare_part(Part& part);
+  void evaluate_general(Part& part);
+  void score_part(const Part& part, std::int64_t keys, bool exponentials);
+  void score_all();
+  /// Raises references to the largest score of the first `keys` keys: of all rows or of those whose
+  /// sums ran away.
+  void raise_references(std::int64_t keys, bool all);
+  void shift_references();
+  void scale_state();
+  void add_values();
+  void add_selected();
+
+  /// By row in lanes: [..][width].
+  struct State {
+    T *reference, *output;
+    double* total;
+    std::size_t bytes;
+    State(const AttendShared<T>& shared, std::byte* memory);
+  };
+  struct Work {
+    T *q_scaled, *weights, *sums, *factors, *largest, *bias, *q_plain;
+    std::int64_t* v_at;
+    std::byte* program;
+    std::size_t bytes;
+    Work(const AttendShared<T>& shared, std::byte* memory);
+  };
+
+  const AttendShared<T>& shared_;
+  const State state_;
+  const Work work_;
+
+  std::int64_t batch_ = 0, row_ = 0, rows_ = 0, vectors_ = 1;
+  KeysValues<T> keys_;
+  double scale_in_q_ = 0;  // 0: not packed
+  bool plain_packed_ = false, empty_ = true, selecting_ = false;
+  const kernel::TileProgram* prepared_ = nullptr;
+  std::vector<Part> parts_;
+  std::int64_t filled_ = 0;
+};
+
+extern template class AttendFold<float>;
+extern template class AttendFold<double>;
+
+}  // namespace einkern::exec

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A score program as factor * dot + bias, where it is that.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "../kernel/map_tile.h"
+#include "../map/program.h"
+
+namespace einkern::exec {
+
+/// score = factor * dot + bias; without a bias the scores are the scaled dot products.
+struct LinearScore {
+  double factor = 1;
+  std::optional<map::Program> bias;  // reads no load 0
+};
+
+/// The linear form of a program (load 0 is the dot product), if it has one whose factor is an
+/// ordinary number. -inf of a select becomes a bias of -inf. The bias may read one scalar more than
+/// the program: 0, in place `scalars.size()`.
+std::optional<LinearScore> linear_form(const map::Program& scores,
+                                       std::span<const map::Scalar> scalars,
+                                       const kernel::MapKernels& kernels);
+
+}  // namespace einkern::exec

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys and values as the fold reads them: where they lie, or copied once per batch position.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "../tensor/storage.h"
+#include "attend_axes.h"
+#include "attend_fold.h"
+#include "frame.h"
+
+namespace einkern::exec {
+
+template <class T>
+class AttendKeys {
+ public:
+  /// `inner` and `columns` in the order in which they count.
+  AttendKeys(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
+             const AttendAxes& rows, const AttendAxes& keys, const plan::Loops& inner,
+             const plan::Loops& columns);
+
+  /// Batch positions whose copies are held at the same time; all when nothing is copied.
+  std::int64_t round() const noexcept { return round_; }
+  /// Copies what has to be copied of the batch positions first .. first + round() - 1.
+  void load(std::int64_t first);
+  /// Keys and values of a batch position of the round loaded last.
+  KeysValues<T> at(std::int64_t batch) const noexcept;
+
+ private:
+  /// One of the two tensors.
+  struct Side {
+    const T* data = nullptr;
+    Dims strides;                      // by axis of the scores
+    std::vector<std::int64_t> key_at;  // of the tensor as it lies
+    std::vector<std::int64_t> elements;
+    bool dense = false, copied = false;
+    std::vector<std::int64_t> copied_at;
+    std::shared_ptr<Storage> copies;
+
+    std::int64_t size() const noexcept;
+    const T* of(std::int64_t position, std::int64_t offset) const noexcept;
+    void copy_rows(std::int64_t position, std::int64_t offset, std::int64_t first,
+                   std::int64_t last) const noexcept;
+  };
+  Side make_side(const plan::Operand& operand, const Frame& frame, const plan::Loops& loops,
+                 const Dims& strides, const AttendAxes& rows, const AttendAxes& keys) const;
+
+  const AttendAxes& batch_;
+  Side k_, v_;
+  std::int64_t keys_ = 0, round_ = 0, first_ = 0;
+};
+
+/// Strides of one tensor by axis of the scores.
+Dims axis_strides(const plan::Attend& step, std::int64_t plan::ScoreAxis::*stride);
+
+/// Offsets of the positions of a group of loops; none when a loop has size 0.
+std::vector<std::int64_t> loop_offsets(const plan::Loops& loops, std::int64_t plan::Loop::*stride);
+
+/// Do the positions of a group lie side by side?
+bool lie_dense(const plan::Loops& loops, std::int64_t plan::Loop::*stride);
+
+extern template class AttendKeys<float>;
+extern template class AttendKeys<double>;
+
+}  // namespace einkern::exec

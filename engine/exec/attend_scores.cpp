@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prepares the forms of a score program and evaluates them over boxes.
+#include "attend_scores.h"
+
+#include <algorithm>
+
+#include "../base/error.h"
+#include "attend_form.h"
+
+namespace einkern::exec {
+namespace {
+
+using kernel::TileIndex;
+using kernel::TileOperand;
+
+std::int64_t stride_at(const Dims& strides, std::int64_t axis) {
+  return axis < 0 ? 0 : strides[static_cast<std::size_t>(axis)];
+}
+
+}  // namespace
+
+AttendScores::AttendScores(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
+                           const AttendAxes& rows, const AttendAxes& keys, std::int64_t tile_rows)
+    : step_(step),
+      frame_(frame),
+      batch_(batch),
+      rows_(rows),
+      keys_(keys),
+      scalars_(frame.scalars.begin(), frame.scalars.end()),
+      dot_bytes_(size_of(step.q.dtype)) {
+  EINKERN_CHECK(step.scores.dtype() == step.q.dtype);
+  for (const plan::Operand& input : step.inputs) {
+    EINKERN_CHECK(input.layout.rank() == step.axes.size());
+    inputs_.push_back({.data = frame.address(input),
+                       .dtype = input.dtype,
+                       .strides = input.layout.strides,
+                       .decides = false});
+  }
+  general_.program.emplace(step.scores, frame.scalars, frame.kernels.map);
+  scratch_bytes_ = general_.program->scratch_bytes();
+  if (!step.visible.code.empty()) {
+    EINKERN_CHECK(step.visible.dtype() == DType::boolean);
+    visible_.emplace(step.visible, frame.scalars, frame.kernels.map);
+    scratch_bytes_ = std::max(scratch_bytes_, visible_->scratch_bytes());
+  }
+  scalars_.push_back(map::Scalar::of(0.0));
+  find_segments(tile_rows);
+  for (const auto& [program, form] : forms_) {
+    if (form->program) scratch_bytes_ = std::max(scratch_bytes_, form->program->scratch_bytes());
+  }
+}
+
+const ScoreForm* AttendScores::form_for(const std::vector<map::Range>& ranges) {
+  map::Program program = map::specialise(step_.scores, ranges);
+  const std::lock_guard lock(mutex_);
+  for (const auto& [known, form] : forms_) {
+    if (known == program) return form.get();
+  }
+  auto form = std::make_unique<ScoreForm>();
+  if (auto linear = linear_form(program, frame_.scalars, frame_.kernels.map)) {
+    form->linear = true;
+    form->factor = linear->factor;
+    if (linear->bias) form->program.emplace(*linear->bias, scalars_, frame_.kernels.map);
+  } else {
+    form->program.emplace(program, frame_.scalars, frame_.kernels.map);
+  }
+  forms_.emplace_back(std::move(program), std::move(form));
+  return forms_.back().second.get();
+}
+
+std::span<const Segment> AttendScores::segments(std::int64_t batch, std::int64_t row_tile) const {
+  const std::int64_t at =
+      row_tiles_ == 0 ? 0 : class_of_[static_cast<std::size_t>(batch)] * row_tiles_ + row_tile;
+  return segments_[static_cast<std::size_t>(at)];
+}
+
+void AttendScores::evaluate(const kernel::TileProgram& program, const AttendBox& box,
+                            const std::byte* dots, std::int64_t width, std::byte* out,
+                            std::size_t bytes, std::byte* scratch) const noexcept {
+  const std::size_t rank = step_.axes.size();
+  const std::int64_t row_axis = rows_.innermost(), key_axis = keys_.innermost();
+  Dims index(rank, 0);
+  batch_.locate(box.batch, index);
+  SmallVector<TileOperand, 6> operands(inputs_.size() + 1);
+  SmallVector<TileIndex, 6> indices(rank);
+
+  for (std::int64_t row = 0; row < box.rows;) {
+    const std::int64_t row_at = box.row + row;
+    const std::int64_t columns = std::min(box.rows - row, rows_.run() - row_at % rows_.run());
+    const std::int64_t most_keys = std::max<std::int64_t>(1, program.capacity() / columns);
+    rows_.locate(row_at, index);
+    for (std::int64_t key = 0; key < box.keys;) {
+      const std::int64_t key_at = box.key + key;
+      const std::int64_t count =
+          std::min({box.keys - key, keys_.run() - key_at % keys_.run(), most_keys});
+      keys_.locate(key_at, index);
+      for (std::size_t axis = 0; axis < rank; ++axis) indices[axis] = {index[axis], 0, 0};
+      if (row_axis >= 0) indices[static_cast<std::size_t>(row_axis)].step = 1;
+      if (key_axis >= 0) indices[static_cast<std::size_t>(key_axis)].row_step = 1;
+      const auto tile_at = [&](std::byte* data, std::size_t element) {
+        return TileOperand{.data = data + (key * width + row) * static_cast<std::int64_t>(element),
+                           .row_stride = width,
+                           .stride = 1};
+      };
+      if (dots != nullptr) operands[0] = tile_at(const_cast<std::byte*>(dots), dot_bytes_);
+      for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        const Input& input = inputs_[i];
+        std::int64_t offset = 0;
+        for (std::size_t axis = 0; axis < rank; ++axis) offset += index[axis] * input.strides[axis];
+        operands[i + 1] = {.data = const_cast<std::byte*>(input.data) +
+                                   offset * static_cast<std::int64_t>(size_of(input.dtype)),
+                           .row_stride = stride_at(input.strides, key_axis),
+                           .stride = stride_at(input.strides, row_axis)};
+      }
+      program.run({.rows = count,
+                   .columns = columns,
+                   .inputs = operands,
+                   .indices = indices,
+                   .out = tile_at(out, bytes)},
+                  scratch);
+      key += count;
+    }
+    row += columns;
+  }
+}
+
+}  // namespace einkern::exec

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The score program of an Attend step over boxes: which boxes are hidden or need no mask, and the
+// scores or biases of the rest.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "../kernel/map_tile.h"
+#include "../map/interval.h"
+#include "attend_axes.h"
+#include "frame.h"
+
+namespace einkern::exec {
+
+/// How the scores of a box come about.
+struct ScoreForm {
+  bool linear = false;  // factor * dot + program (or 0), else program(dot)
+  double factor = 1;
+  std::optional<kernel::TileProgram> program;
+
+  bool plain() const noexcept { return linear && !program; }
+};
+
+/// Keys of a row tile that share a form; never across a multiple of kKeyBlock.
+struct Segment {
+  std::int64_t key = 0, keys = 0;
+  const ScoreForm* form = nullptr;
+};
+
+/// Keys of a block: what a tile of weights holds, so that it stays in L1. Blocks start at
+/// multiples, whatever is hidden. 192 beat 96 by 0.5 % and 384 by 1 % at d = 64.
+inline constexpr std::int64_t kKeyBlock = 192;
+/// Keys of the smallest box that is looked at.
+inline constexpr std::int64_t kKeyGroup = 16;
+
+class AttendScores {
+ public:
+  AttendScores(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
+               const AttendAxes& rows, const AttendAxes& keys, std::int64_t tile_rows);
+
+  /// What a row tile has to visit: plain boxes first, so that references are set by visible keys.
+  std::span<const Segment> segments(std::int64_t batch, std::int64_t row_tile) const;
+
+  /// The scores as written, for boxes whose linear form met an infinity or NaN.
+  const ScoreForm& general() const noexcept { return general_; }
+  /// Is there a program of visible keys?
+  const kernel::TileProgram* visible() const noexcept { return visible_ ? &*visible_ : nullptr; }
+
+  /// Largest scratch that any program here needs, and the elements `prepare` must expect.
+  std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
+
+  /// out[key][row] = program over a box, `bytes` an element; rows of `dots` and `out` are `width`
+  /// apart. `scratch` has been prepared.
+  void evaluate(const kernel::TileProgram& program, const AttendBox& box, const std::byte* dots,
+                std::int64_t width, std::byte* out, std::size_t bytes,
+                std::byte* scratch) const noexcept;
+
+ private:
+  struct Input {
+    const std::byte* data;
+    DType dtype;
+    Dims strides;
+    bool decides = false;  // a condition reads it
+  };
+  class BoxSearch;
+
+  const ScoreForm* form_for(const std::vector<map::Range>& ranges);
+  void find_segments(std::int64_t tile_rows);
+
+  const plan::Attend& step_;
+  const Frame& frame_;
+  const AttendAxes &batch_, &rows_, &keys_;
+  std::vector<Input> inputs_;         // load 1 first
+  std::vector<map::Scalar> scalars_;  // the caller's and a 0
+  std::size_t dot_bytes_;
+
+  ScoreForm general_;
+  std::optional<kernel::TileProgram> visible_;
+  std::size_t scratch_bytes_ = 0;
+
+  std::mutex mutex_;  // of forms_
+  std::vector<std::pair<map::Program, std::unique_ptr<ScoreForm>>> forms_;
+
+  // Batch positions that the conditions do not tell apart share their segments.
+  std::vector<std::int64_t> class_of_;          // by batch position
+  std::int64_t row_tiles_ = 0;                  // 0: one list serves all
+  std::vector<std::vector<Segment>> segments_;  // by class and row tile
+};
+
+}  // namespace einkern::exec

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// Register tiles of scores and of weighted values, rows in lanes.
+#include "attend.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attend.cpp"
+#include <hwy/foreach_target.h>  // IWYU pragma: keep
+#include <hwy/highway.h>
+
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "attend-inl.h"
+#include "flush_denormals.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace einkern::kernel::HWY_NAMESPACE {
+namespace {
+
+// Height of a tile (keys or columns) by its width in vectors: as many accumulators as leave
+// registers for the vectors of q, a broadcast and the exponential.
+#if HWY_TARGET == HWY_AVX3
+inline constexpr int kMostVectors = 4;
+inline constexpr int kHeights[kMostVectors] = {12, 11, 8, 6};
+#else
+inline constexpr int kMostVectors = 2;
+inline constexpr int kHeights[kMostVectors] = {8, 5};
+#endif
+inline constexpr int kTallest = 12;
+
+template <class T>
+using Tag = hn::ScalableTag<T>;
+template <class T>
+inline constexpr std::int64_t kLanes = hn::MaxLanes(Tag<T>());
+
+/// x log2(e) - reference for any score. Rounded once where the scores decide; the product rounds
+/// first where it is so large that its rest would, and never to infinity: a row of lowest() is
+/// uniform.
+template <class D>
+HWY_INLINE hn::Vec<D> rebase(D d, hn::Vec<D> x, hn::Vec<D> log2_e, hn::Vec<D> minus_reference) {
+  using T = hn::TFromD<D>;
+  constexpr T kMost = std::numeric_limits<T>::max() / 2;
+  const auto size = hn::Abs(x);
+  const auto bounded = hn::Min(hn::Max(x, hn::Set(d, -kMost)), hn::Set(d, kMost));
+  const auto number = hn::Lt(size, hn::Set(d, std::numeric_limits<T>::infinity()));
+  const auto product = hn::Mul(hn::IfThenElse(number, bounded, x), log2_e);
+  return hn::IfThenElse(hn::Lt(size, hn::Set(d, static_cast<T>(kMostBias))),
+                        hn::MulAdd(x, log2_e, minus_reference), hn::Add(product, minus_reference));
+}
+
+template <class T, int H, int V>
+HWY_NOINLINE void score_tile(const ScoreBlock<T>& block, std::int64_t first) {
+  const Tag<T> d;
+  using Vector = hn::Vec<Tag<T>>;
+  constexpr std::int64_t N = kLanes<T>, kWidth = V * N;
+  const T* rows[H];
+  for (int j = 0; j < H; ++j) rows[j] = block.k + block.k_at[first + j];
+
+  Vector sum[H][V];
+  for (int v = 0; v < V; ++v) {
+    const Vector start =
+        block.reference == nullptr ? hn::Zero(d) : hn::Neg(hn::Load(d, block.reference + v * N));
+    for (int j = 0; j < H; ++j) sum[j][v] = start;
+  }
+  if (block.bias != nullptr) {
+    const auto log2_e = hn::Set(d, static_cast<T>(0x1.71547652b82fep+0));
+    const T* bias = block.bias + first * kWidth;
+    for (int j = 0; j < H; ++j) {
+      for (int v = 0; v < V; ++v) {
+        const auto x = hn::Load(d, bias + j * kWidth + v * N);
+        sum[j][v] =
+            block.inner == 0 ? rebase(d, x, log2_e, sum[j][v]) : hn::MulAdd(x, log2_e, sum[j][v]);
+      }
+    }
+  }
+  const T* q = block.q;
+  const std::int64_t inner = block.inner;
+  const auto step = [&](std::int64_t i) HWY_ATTR {
+    Vector columns[V];
+    for (int v = 0; v < V; ++v) columns[v] = hn::Load(d, q + v * N);
+    for (int j = 0; j < H; ++j) {
+      const Vector key = hn::Set(d, rows[j][i]);
+      for (int v = 0; v < V; ++v) sum[j][v] = hn::MulAdd(key, columns[v], sum[j][v]);
+    }
+    q += kWidth;
+  };
+  std::int64_t i = 0;
+  for (; i + 4 <= inner; i += 4) {
+    step(i);
+    step(i + 1);
+    step(i + 2);
+    step(i + 3);
+  }
+  for (; i < inner; ++i) step(i);
+
+  T* out = block.out + first * kWidth;
+  if (block.reference == nullptr) {
+    for (int j = 0; j < H; ++j) {
+      for (int v = 0; v < V; ++v) hn::Store(sum[j][v], d, out + j * kWidth + v * N);
+    }
+    return;
+  }
+  Vector total[V];
+  for (int v = 0; v < V; ++v) total[v] = hn::Load(d, block.sums + v * N);
+  for (int j = 0; j < H; ++j) {
+    for (int v = 0; v < V; ++v) {
+      const Vector weight = exp2_score(d, sum[j][v]);
+      total[v] = hn::Add(total[v], weight);
+      hn::Store(weight, d, out + j * kWidth + v * N);
+    }
+  }
+  for (int v = 0; v < V; ++v) hn::Store(total[v], d, block.sums + v * N);
+}
+
+template <class T, int H, int V>
+HWY_NOINLINE void value_tile(const ValueBlock<T>& block, std::int64_t first) {
+  const Tag<T> d;
+  using Vector = hn::Vec<Tag<T>>;
+  constexpr std::int64_t N = kLanes<T>, kWidth = V * N;
+  T* out = block.out + first * kWidth;
+  Vector sum[H][V];
+  for (int c = 0; c < H; ++c) {
+    for (int v = 0; v < V; ++v) {
+      sum[c][v] = block.first ? hn::Zero(d) : hn::Load(d, out + c * kWidth + v * N);
+    }
+  }
+  const T* weights = block.weights;
+  const T* const values = block.v + first;
+  const std::int64_t* at = block.v_at;
+  const auto step = [&](std::int64_t j) HWY_ATTR {
+    const T* const row = values + at[j];
+    Vector columns[V];
+    for (int v = 0; v < V; ++v) columns[v] = hn::Load(d, weights + v * N);
+    for (int c = 0; c < H; ++c) {
+      const Vector value = hn::Set(d, row[c]);
+      for (int v = 0; v < V; ++v) sum[c][v] = hn::MulAdd(value, columns[v], sum[c][v]);
+    }
+    weights += kWidth;
+  };
+  const std::int64_t keys = block.keys;
+  std::int64_t j = 0;
+  for (; j + 4 <= keys; j += 4) {
+    step(j);
+    step(j + 1);
+    step(j + 2);
+    step(j + 3);
+  }
+  for (; j < keys; ++j) step(j);
+  for (int c = 0; c < H; ++c) {
+    for (int v = 0; v < V; ++v) hn::Store(sum[c][v], d, out + c * kWidth + v * N);
+  }
+}
+
+template <class Block>
+using TileFunction = void (*)(const Block&, std::int64_t first);
+template <class Block>
+using TilesOfWidth = std::array<TileFunction<Block>, kTallest>;  // by height - 1
+
+template <class T, int V, int... H>
+constexpr TilesOfWidth<ScoreBlock<T>> score_tiles(std::integer_sequence<int, H...>) {
+  return {score_tile<T, H + 1, V>...};
+}
+template <class T, int V, int... H>
+constexpr TilesOfWidth<ValueBlock<T>> value_tiles(std::integer_sequence<int, H...>) {
+  return {value_tile<T, H + 1, V>...};
+}
+
+// By vectors - 1.
+template <class T, int... V>
+constexpr std::array<TilesOfWidth<ScoreBlock<T>>, kMostVectors> all_score_tiles(
+    std::integer_sequence<int, V...>) {
+  return {score_tiles<T, V + 1>(std::make_integer_sequence<int, kHeights[V]>())...};
+}
+template <class T, int... V>
+constexpr std::array<TilesOfWidth<ValueBlock<T>>, kMostVectors> all_value_tiles(
+    std::integer_sequence<int, V...>) {
+  return {value_tiles<T, V + 1>(std::make_integer_sequence<int, kHeights[V]>())...};
+}
+using Widths = std::make_integer_sequence<int, kMostVectors>;
+template <class T>
+inline constexpr auto kScoreTiles = all_score_tiles<T>(Widths());
+template <class T>
+inline constexpr auto kValueTiles = all_value_tiles<T>(Widths());
+
+/// Cuts `positions` into tiles of even heights.
+template <class Block>
+HWY_INLINE void run_tiles(const TilesOfWidth<Block>& tiles, const Block& block,
+                          std::int64_t positions, std::int64_t vectors) {
+  const std::int64_t height = kHeights[vectors - 1];
+  const std::int64_t count = (positions + height - 1) / height;
+  const std::int64_t least = count == 0 ? 0 : positions / count;
+  std::int64_t taller = count == 0 ? 0 : positions % count;
+  for (std::int64_t first = 0; first < positions; --taller) {
+    const std::int64_t size = least + (taller > 0 ? 1 : 0);
+    tiles[static_cast<std::size_t>(size - 1)](block, first);
+    first += size;
+  }
+}
+
+template <class T>
+void scores(const ScoreBlock<T>& block, std::int64_t vectors) noexcept {
+  const FlushDenormals mode;
+  run_tiles(kScoreTiles<T>[static_cast<std::size_t>(vectors - 1)], block, block.keys, vectors);
+}
+
+template <class T>
+void values(const ValueBlock<T>& block, std::int64_t vectors) noexcept {
+  const FlushDenormals mode;
+  run_tiles(kValueTiles<T>[static_cast<std::size_t>(vectors - 1)], block, block.columns, vectors);
+}
+
+template <class T>
+void largest(const T* scores, std::int64_t keys, std::int64_t vectors, T* most) noexcept {
+  const Tag<T> d;
+  constexpr std::int64_t N = kLanes<T>;
+  for (std::int64_t v = 0; v < vectors; ++v) {
+    auto best = hn::Load(d, most + v * N);
+    for (std::int64_t j = 0; j < keys; ++j) {
+      const auto score = hn::Load(d, scores + (j * vectors + v) * N);
+      best = hn::IfThenElse(hn::Gt(score, best), score, best);
+    }
+    hn::Store(best, d, most + v * N);
+  }
+}
+
+template <class T>
+bool moderate(const T* bias, std::int64_t keys, std::int64_t vectors) noexcept {
+  const Tag<T> d;
+  const auto most = hn::Set(d, static_cast<T>(kMostBias)), least = hn::Neg(most);
+  const auto hidden = hn::Set(d, -std::numeric_limits<T>::infinity());
+  for (std::int64_t i = 0; i < keys * vectors; ++i) {
+    const auto x = hn::Load(d, bias + i * kLanes<T>);
+    const auto above = hn::Or(hn::Ge(x, least), hn::Eq(x, hidden));
+    if (!hn::AllTrue(d, hn::And(hn::Le(x, most), above))) return false;
+  }
+  return true;
+}
+
+template <class T>
+Drift judge(const T* sums, std::int64_t vectors) noexcept {
+  const Tag<T> d;
+  constexpr std::int64_t N = kLanes<T>;
+  const auto most = hn::Set(d, static_cast<T>(kMostSum)),
+             huge = hn::Set(d, static_cast<T>(kHugeSum));
+  Drift drift = Drift::none;
+  for (std::int64_t v = 0; v < vectors; ++v) {
+    const auto sum = hn::Load(d, sums + v * N);
+    if (HWY_LIKELY(hn::AllTrue(d, hn::Le(sum, most)))) continue;
+    if (!hn::AllFalse(d, hn::IsNaN(sum))) return Drift::invalid;
+    const Drift worse = hn::AllTrue(d, hn::Le(sum, huge)) ? Drift::small : Drift::large;
+    if (worse > drift) drift = worse;
+  }
+  return drift;
+}
+
+template <class T>
+bool scale(T* x, std::int64_t columns, const T* factors, std::int64_t vectors) noexcept {
+  const FlushDenormals mode;
+  const Tag<T> d;
+  constexpr std::int64_t N = kLanes<T>;
+  auto probe = hn::Zero(d);  // 0 times a number is 0 unless it is not finite
+  for (std::int64_t v = 0; v < vectors; ++v) {
+    const auto factor = hn::Load(d, factors + v * N);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      T* const at = x + (c * vectors + v) * N;
+      const auto product = hn::Mul(hn::Load(d, at), factor);
+      probe = hn::MulAdd(product, hn::Zero(d), probe);
+      hn::Store(product, d, at);
+    }
+  }
+  return hn::AllFalse(d, hn::IsNaN(probe));
+}
+
+template <class T>
+void multiply(T* x, std::int64_t n, T factor) noexcept {
+  const Tag<T> d;
+  constexpr std::int64_t N = kLanes<T>;
+  const auto factors = hn::Set(d, factor);
+  std::int64_t i = 0;
+  for (; i + N <= n; i += N) hn::StoreU(hn::Mul(hn::LoadU(d, x + i), factors), d, x + i);
+  for (; i < n; ++i) x[i] *= factor;
+}
+
+template <class T>
+void set(AttendFunctions<T>& functions) {
+  functions = {.lanes = kLanes<T>,
+               .most_vectors = kMostVectors,
+               .scores = scores<T>,
+               .largest = largest<T>,
+               .moderate = moderate<T>,
+               .judge = judge<T>,
+               .values = values<T>,
+               .scale = scale<T>,
+               .multiply = multiply<T>};
+}
+
+void fill(AttendKernels& kernels) {
+  set(kernels.f32);
+  set(kernels.f64);
+}
+
+}  // namespace
+}  // namespace einkern::kernel::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace einkern::kernel {
+
+HWY_EXPORT(fill);
+void fill_attend(AttendKernels& kernels) { HWY_DYNAMIC_DISPATCH(fill)(kernels); }
+
+}  // namespace einkern::kernel
+#endif
