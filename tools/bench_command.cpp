@@ -106,7 +106,8 @@ struct Times {
 Times summarise(std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   const auto at = [&](double part) {
-    return seconds[static_cast<std::size_t>(part * static_cast<double>(seconds.size() - 1) + 0.5)];
+    const double place = std::round(part * static_cast<double>(seconds.size() - 1));
+    return seconds[static_cast<std::size_t>(place)];
   };
   return {at(0.5), (at(0.75) - at(0.25)) / at(0.5), seconds.size()};
 }

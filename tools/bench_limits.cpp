@@ -3,6 +3,7 @@
 #include "bench_limits.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "../engine/exec/parallel.h"
 #include "../engine/kernel/kernels.h"
@@ -14,11 +15,13 @@ namespace {
 
 constexpr std::int64_t kLine = 64;
 // A piece outlasts the start of a task (microseconds) and is small beside a buffer.
-constexpr std::int64_t kPieceLines = (4 << 20) / kLine;
+constexpr std::int64_t kPieceLines = (std::int64_t{4} << 20) / kLine;
 constexpr std::int64_t kRounds = 1 << 19;  // about a millisecond of multiply-adds
 constexpr double kMuchWork = 1e12;         // always worth a parallel loop
 
-volatile double sink = 0;  // keeps what the probes return from being unused
+std::atomic<double> sink = 0;  // what the probes return must not be unused
+
+void use(double value) { sink.store(value, std::memory_order_relaxed); }
 
 /// Work a second, the best of three: `pieces` of `piece_work` each.
 double best_rate(std::int64_t pieces, double piece_work, exec::TileFunction piece) {
@@ -50,11 +53,11 @@ void LimitProbe::measure() {
   const auto offset = [](std::int64_t piece) { return piece * kPieceLines * kLine; };
 
   const kernel::MultiplyAddProbe& fma = dtype_ == f32 ? kernels.probe.f32 : kernels.probe.f64;
-  const std::int64_t tasks = 8 * exec::concurrency();
+  const std::int64_t tasks = std::int64_t{8} * exec::concurrency();
   keep_best(best_.peak_gflops, best_rate(tasks, fma.flops_per_round * kRounds,
-                                         [&](std::int64_t) { sink = fma.run(kRounds); }));
+                                         [&](std::int64_t) { use(fma.run(kRounds)); }));
   keep_best(best_.read_gbs, best_rate(pieces, bytes, [&](std::int64_t piece) {
-              sink = static_cast<double>(kernels.probe.read(from + offset(piece), kPieceLines));
+              use(static_cast<double>(kernels.probe.read(from + offset(piece), kPieceLines)));
             }));
   keep_best(best_.copy_gbs, best_rate(pieces, 2 * bytes, [&](std::int64_t piece) {
               kernels.copy.stream(from + offset(piece), to + offset(piece), kPieceLines * kLine);

@@ -46,7 +46,7 @@ std::string heat_maps(const einkern::Tensor& weights, const std::vector<std::str
   std::vector<std::string> lines;
   std::string line;
   for (const std::string& title : titles)
-    line += margin + fmt::format(" {:<{}}", title, width - 1) + gap;
+    line += fmt::format("{} {:<{}}{}", margin, title, width - 1, gap);
   lines.push_back(line);
   for (std::size_t letter = 0; letter < longest; ++letter) {
     line.clear();
