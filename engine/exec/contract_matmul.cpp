@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "../base/error.h"
 #include "../base/machine.h"
 #include "boxes.h"
 #include "contract.h"
@@ -21,6 +22,7 @@ enum class Cut : std::uint8_t {
   batch,    // whole matrices of the batch: packs both operands for itself
   columns,  // boxes of n: packs its part of b, shares a packed a
   rows,     // boxes of m: packs its part of a, shares a packed b
+  sums,     // runs of k boxes: a small matrix of its own, added to the others in order
 };
 
 // A packed operand that all tasks share stays below this much memory; longer sums take rounds.
@@ -28,6 +30,8 @@ constexpr std::int64_t kSharedBytes = std::int64_t{64} << 20;
 // Work of a task: enough to hide the start of it, little enough for threads to end together.
 constexpr double kTaskFlops = 4e6;
 constexpr std::int64_t kTasks = 8;
+// A matrix this small under a sum of many blocks is cut along the sum.
+constexpr std::int64_t kSmallSide = 256, kManyBlocks = 8, kMostParts = 16;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -55,7 +59,9 @@ struct Blocking {
     // tasks are better cut out of m.
     const bool wide = std::any_of(step.n.begin(), step.n.end(),
                                   [](const Loop& loop) { return loop.b == 1 && loop.c != 1; });
+    const bool small = rows <= kSmallSide && columns <= kSmallSide;
     cut = batch >= kTasks && flops < 64 * kTaskFlops ? Cut::batch
+          : small && k.count() >= kManyBlocks        ? Cut::sums
           : columns >= (wide ? 16 * rows : rows)     ? Cut::columns
                                                      : Cut::rows;
     // A sixth of L2 for a block of a, a quarter for one of b; the rest is for c and what comes
@@ -67,16 +73,15 @@ struct Blocking {
         static_cast<std::int64_t>(std::clamp(flops / kTaskFlops, 1.0, static_cast<double>(kTasks)));
     if (cut == Cut::columns) nc = std::min(nc, divide_up(divide_up(columns, tasks), nr) * nr);
     if (cut == Cut::rows) mc = std::min(mc, divide_up(divide_up(rows, tasks), mr) * mr);
+    if (cut == Cut::sums) {
+      mc = rows;
+      nc = columns;
+    }
     m = Boxes(step.m, {&Loop::a}, kLine, mc, mr);
     n = Boxes(step.n, {&Loop::c, &Loop::b}, kLine, nc, nr);
   }
 
   static constexpr std::int64_t kLine = 64 / sizeof(T);
-
-  Panels rows(std::int64_t count) const { return {.positions = count, .width = mr}; }
-  Panels columns(std::int64_t count) const {
-    return {.positions = count, .width = nr, .padded = true};
-  }
 };
 
 /// One operand of the product: where it lies and how its boxes are packed.
@@ -131,7 +136,13 @@ class PackedProduct {
       run_batch();
       return;
     }
-    for (std::int64_t entry = 0; entry < blocking_.batch; ++entry) run_shared(entry);
+    for (std::int64_t entry = 0; entry < blocking_.batch; ++entry) {
+      if (blocking_.cut == Cut::sums) {
+        run_sums(entry);
+      } else {
+        run_shared(entry);
+      }
+    }
   }
 
  private:
@@ -174,7 +185,7 @@ class PackedProduct {
 
   // Every task takes whole matrices, a few when they are small.
   void run_batch() const {
-    const auto& [m, n, k] = std::tie(blocking_.m, blocking_.n, blocking_.k);
+    const Boxes &m = blocking_.m, &n = blocking_.n, &k = blocking_.k;
     const std::int64_t a_box = a_.largest(k);
     const auto scratch_of = [&](std::byte* block) {
       return Scratch(blocking_, a_box * m.count(), b_.largest(k), block);
@@ -261,6 +272,55 @@ class PackedProduct {
           }
         });
       }
+    }
+  }
+
+  // One small matrix under a long sum: parts of the sum side by side, joined in order.
+  void run_sums(std::int64_t entry) const {
+    const Boxes& k = blocking_.k;
+    EINKERN_CHECK(blocking_.m.count() == 1 && blocking_.n.count() == 1);
+    const std::int64_t rows = blocking_.m.largest(), columns = blocking_.n.largest();
+    const std::int64_t at_once = divide_up(k.count(), kMostParts);
+    const std::int64_t parts = divide_up(k.count(), at_once);
+    const auto storage =
+        allocate_scratch(static_cast<std::size_t>(parts * rows * columns) * sizeof(T));
+    T* const sums = static_cast<T*>(storage->data());
+    const auto scratch_of = [&](std::byte* block) {
+      return Scratch(blocking_, a_.largest(k), b_.largest(k), block);
+    };
+    ScratchPool pool(scratch_of(nullptr).bytes);
+    parallel_for(parts, work_, [&](std::int64_t part) {
+      const ScratchPool::Lease lease(pool);
+      const Scratch scratch = scratch_of(lease.data());
+      for (std::int64_t i = 0; i < rows; ++i) scratch.rows[i] = i * columns;
+      for (std::int64_t j = 0; j < columns; ++j) scratch.columns[j] = j;
+      const std::int64_t first = part * at_once, end = std::min(first + at_once, k.count());
+      for (std::int64_t k_box = first; k_box < end; ++k_box) {
+        a_.pack(functions_, k, 0, k_box, offset_at(step_.batch, entry, &Loop::a), scratch.lanes,
+                scratch.steps, scratch.a);
+        b_.pack(functions_, k, 0, k_box, offset_at(step_.batch, entry, &Loop::b), scratch.lanes,
+                scratch.steps, scratch.b);
+        functions_.multiply(
+            {.a = scratch.a,
+             .b = scratch.b,
+             .c = sums + part * rows * columns,
+             .rows = scratch.rows,
+             .columns = scratch.columns,
+             .row_count = rows,
+             .column_count = columns,
+             .steps = k.size(k_box),
+             .update = k_box == first ? kernel::Update::store : kernel::Update::add});
+      }
+    });
+    T* const c = c_ + offset_at(step_.batch, entry, &Loop::c);
+    for (std::int64_t i = 0; i < rows; ++i) {
+      T* const row = sums + i * columns;
+      for (std::int64_t part = 1; part < parts; ++part) {
+        const T* const more = row + part * rows * columns;
+        for (std::int64_t j = 0; j < columns; ++j) row[j] += more[j];
+      }
+      T* const to = c + offset_at(step_.m, i, &Loop::c);
+      for (std::int64_t j = 0; j < columns; ++j) to[offset_at(step_.n, j, &Loop::c)] = row[j];
     }
   }
 

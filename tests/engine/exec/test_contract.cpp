@@ -87,6 +87,9 @@ TEST_SUITE("exec") {
     check_sizes<float>({}, {15}, {35}, {1700});
     check_sizes<double>({}, {15}, {35}, {900});
     check_sizes<float>({}, {9}, {10}, {3, 40, 17});
+    // Small matrices under so many blocks that parts of the sum run side by side.
+    check_sizes<float>({}, {7}, {18}, {9001});
+    check_sizes<double>({2}, {5, 3}, {6}, {9001});
   }
 
   TEST_CASE("fused groups whose unit strides lie in different labels") {

@@ -19,7 +19,8 @@ namespace {
 
 constexpr double kMuch = 1e9;
 
-// More than 64 tiles in every cut: by columns, by rows and by batch, several blocks of k.
+// More than 64 tiles in every cut (by columns, rows, sums and batch), several blocks of k; then the
+// other regimes.
 template <class T>
 std::vector<Contraction<T>> large_contractions() {
   std::mt19937 random(3);
@@ -28,7 +29,16 @@ std::vector<Contraction<T>> large_contractions() {
                    Look{.shuffle = false}, random);
   all.emplace_back(loops_of({}), loops_of({800}), loops_of({30, 20}), loops_of({1100}), Look{},
                    random);
+  all.emplace_back(loops_of({}), loops_of({30}), loops_of({40}), loops_of({9000}), Look{}, random);
   all.emplace_back(loops_of({67}), loops_of({60}), loops_of({70}), loops_of({40}), Look{}, random);
+  all.emplace_back(loops_of({3}), loops_of({}), loops_of({}), loops_of({2000000}), Look{}, random);
+  all.back().step.regime = plan::Regime::dot;
+  all.emplace_back(loops_of({}), loops_of({1500}), loops_of({}), loops_of({1300}), Look{}, random);
+  all.back().step.regime = plan::Regime::matvec;
+  all.emplace_back(loops_of({20000}), loops_of({5}), loops_of({6}), loops_of({7}), Look{}, random);
+  all.back().step.regime = plan::Regime::small_batched;
+  all.emplace_back(loops_of({900}), loops_of({}), loops_of({800}), loops_of({}), Look{}, random);
+  all.back().step.regime = plan::Regime::outer;
   for (auto& contraction : all) contraction.arrange();
   return all;
 }
