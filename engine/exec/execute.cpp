@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "../base/error.h"
+#include "../plan/operands.h"
 #include "../tensor/storage.h"
 #include "frame.h"
 #include "parallel.h"
@@ -25,23 +26,9 @@ void run_steps(const plan::Plan& plan, Frame& frame) {
     storages[id] = Storage::allocate(bytes);
     frame.values[id] = static_cast<std::byte*>(storages[id]->data());
   };
-  const auto output_of = [](const auto& step) -> const plan::Operand& {
-    using S = std::decay_t<decltype(step)>;
-    if constexpr (std::is_same_v<S, plan::Contract>) {
-      return step.c;
-    } else if constexpr (std::is_same_v<S, plan::SelectContract>) {
-      return step.contract.c;
-    } else {
-      return step.out;
-    }
-  };
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    std::visit(
-        [&](const auto& step) {
-          place(output_of(step));
-          run(step, frame);
-        },
-        plan.steps[i]);
+    for (const plan::Operand& operand : plan::writes_of(plan.steps[i])) place(operand);
+    std::visit([&](const auto& step) { run(step, frame); }, plan.steps[i]);
     for (const plan::ValueId dead : plan.dead[i]) {
       storages[static_cast<std::size_t>(dead)].reset();
       frame.values[static_cast<std::size_t>(dead)] = nullptr;
@@ -57,8 +44,13 @@ void execute(const plan::Plan& plan, const Bindings& bindings, int threads) {
   EINKERN_CHECK(bindings.inputs.size() == plan.inputs.size());
   EINKERN_CHECK(bindings.outputs.size() == plan.outputs.size());
   EINKERN_CHECK(bindings.scalars.size() == static_cast<std::size_t>(plan.scalars));
+  std::vector<map::Scalar> scalars;
+  if (!plan.constants.empty()) {
+    scalars.assign(bindings.scalars.begin(), bindings.scalars.end());
+    scalars.insert(scalars.end(), plan.constants.begin(), plan.constants.end());
+  }
   Frame frame{.values = std::vector<std::byte*>(plan.values.size(), nullptr),
-              .scalars = bindings.scalars,
+              .scalars = scalars.empty() ? bindings.scalars : scalars,
               .kernels = kernel::kernels()};
   for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
     // Steps only read inputs; values of all roles share one table.

@@ -31,5 +31,6 @@ void run(const plan::Map& step, const Frame& frame);
 void run(const plan::Softmax& step, const Frame& frame);
 void run(const plan::Copy& step, const Frame& frame);
 void run(const plan::Fill& step, const Frame& frame);
+void run(const plan::Attend& step, const Frame& frame);
 
 }  // namespace einkern::exec

@@ -113,6 +113,10 @@ struct OperationKey {
     key.put(op.alignment);
     key.put(op.negated);
   }
+  // Made after the last merging of equal nodes.
+  void operator()(const Dot&) const { identity(); }
+  void operator()(const Attend&) const { identity(); }
+  void operator()(const AttendLogsumexp&) const { identity(); }
   void operator()(const SelectEinsum& op) const {
     key.put(op.einsum);
     number(op.weights);
@@ -145,7 +149,7 @@ std::string operation_key(const Node& node) {
 
 std::vector<NodePtr> canonicalise(const std::vector<NodePtr>& roots) {
   std::unordered_map<std::string, NodePtr> known;
-  return transform(roots, [&](const NodePtr& node) {
+  return transform(roots, [&](const NodePtr& node, const Node&) {
     const NodePtr kept = without_idle_view(node);
     if (kept != node) return kept;
     std::string key = operation_key(*node);

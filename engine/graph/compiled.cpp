@@ -101,7 +101,7 @@ std::shared_ptr<const Specialised> Compiled::State::specialise(const std::vector
   }
   const std::vector<NodePtr> roots = graph::transform(
       outputs,
-      [&](const NodePtr& node) -> NodePtr {
+      [&](const NodePtr& node, const Node&) -> NodePtr {
         const auto* input = std::get_if<graph::Input>(&node->op);
         if (input == nullptr) return node;
         Type type = node->type;

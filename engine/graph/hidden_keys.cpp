@@ -9,6 +9,7 @@
 
 #include "align.h"
 #include "build.h"
+#include "views.h"
 
 namespace einkern::graph {
 namespace {
@@ -126,12 +127,6 @@ Expr follow_view(const Node& node, const Expr& visible) {
   return visible;  // Relabel: axes stay
 }
 
-bool is_view(const Node& node) {
-  return std::holds_alternative<Permute>(node.op) || std::holds_alternative<Slice>(node.op) ||
-         std::holds_alternative<Split>(node.op) || std::holds_alternative<Merge>(node.op) ||
-         std::holds_alternative<Expand>(node.op) || std::holds_alternative<Relabel>(node.op);
-}
-
 /// Are some of the softmax's normalised axes, followed through the views, contracted by the einsum?
 bool contracts_normalised(const Einsum& einsum, std::size_t operand, const Node& weights,
                           const std::vector<const Node*>& views, const Softmax& softmax) {
@@ -172,7 +167,13 @@ bool contracts_normalised(const Einsum& einsum, std::size_t operand, const Node&
 
 }  // namespace
 
-NodePtr hidden_keys(const NodePtr& node) {
+NodePtr visible_part(const NodePtr& scores, bool full) {
+  const std::vector<Condition> conditions = find_conditions(scores);
+  return conditions.empty() ? nullptr : make_visible(scores, conditions, full);
+}
+
+NodePtr hidden_keys(const Site& site) {
+  const NodePtr& node = site.node;
   const auto* einsum = std::get_if<Einsum>(&node->op);
   if (einsum == nullptr || einsum->inputs.size() < 2) return nullptr;
   for (std::size_t p = 0; p < einsum->inputs.size(); ++p) {
@@ -185,13 +186,12 @@ NodePtr hidden_keys(const NodePtr& node) {
     const auto* softmax = std::get_if<Softmax>(&weights->op);
     if (softmax == nullptr || softmax->kind != plan::SoftmaxKind::softmax) continue;
     if (!contracts_normalised(*einsum, p, *weights, views, *softmax)) continue;
-    const NodePtr& scores = weights->inputs[0];
-    const std::vector<Condition> conditions = find_conditions(scores);
-    if (conditions.empty()) continue;
     const bool merged = std::any_of(views.begin(), views.end(), [](const Node* view) {
       return std::holds_alternative<Merge>(view->op);
     });
-    Expr visible(make_visible(scores, conditions, merged));
+    const NodePtr part = visible_part(weights->inputs[0], merged);
+    if (part == nullptr) continue;
+    Expr visible(part);
     for (const Node* view : views) visible = follow_view(*view, visible);
     std::vector<NodePtr> inputs = node->inputs;
     inputs.push_back(visible.node());

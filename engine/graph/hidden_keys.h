@@ -2,7 +2,7 @@
 // The rule by which hidden keys contribute nothing, whatever their values hold.
 #pragma once
 
-#include "node.h"
+#include "rewrite.h"
 
 namespace einkern::graph {
 
@@ -10,6 +10,10 @@ namespace einkern::graph {
 /// scores select -inf somewhere, becomes a SelectEinsum; null otherwise. A weight of 0 times NaN or
 /// infinity would be NaN; a key hidden by a selection is skipped instead. Scores that reach -inf by
 /// arithmetic stay IEEE.
-NodePtr hidden_keys(const NodePtr& node);
+NodePtr hidden_keys(const Site& site);
+
+/// Where scores are not hidden by a selection, as a boolean with their axes (size 1 on axes that it
+/// does not depend on, unless `full`); null when nothing is selected to be -inf.
+NodePtr visible_part(const NodePtr& scores, bool full);
 
 }  // namespace einkern::graph

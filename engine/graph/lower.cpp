@@ -8,10 +8,12 @@
 #include "../base/error.h"
 #include "../plan/builder.h"
 #include "einsum_node.h"
+#include "lower_attend.h"
 #include "lower_map.h"
 #include "lower_select.h"
-#include "places.h"
+#include "lower_visible.h"
 #include "promote.h"
+#include "views.h"
 #include "walk.h"
 
 namespace einkern::graph {
@@ -19,6 +21,11 @@ namespace {
 
 bool is_elementwise(const Node& node) {
   return std::holds_alternative<Elementwise>(node.op) || std::holds_alternative<Visible>(node.op);
+}
+
+bool is_source(const Node& node) {
+  return std::holds_alternative<Constant>(node.op) || std::holds_alternative<Index>(node.op) ||
+         std::holds_alternative<Dot>(node.op);
 }
 
 /// Nodes whose value must lie in memory.
@@ -31,19 +38,27 @@ std::unordered_set<const Node*> find_placed(const std::vector<NodePtr>& order,
     for (const NodePtr& input : node->inputs) ++uses[input.get()];
   }
   std::unordered_set<const Node*> placed;
+  std::unordered_set<const Node*> of_dot;  // known only tile by tile, like the dot products in them
   for (const NodePtr& root : roots) placed.insert(root.get());
   for (const NodePtr& node : order) {
     std::int64_t length = 1;
+    if (std::holds_alternative<Dot>(node->op)) of_dot.insert(node.get());
     for (const NodePtr& input : node->inputs) {
-      const bool source =
-          std::holds_alternative<Constant>(input->op) || std::holds_alternative<Index>(input->op);
+      if (of_dot.contains(input.get())) {
+        if (!std::holds_alternative<Attend>(node->op)) of_dot.insert(node.get());
+        continue;
+      }
+      // The visibility of an Attend node is a program beside its scores.
+      if (std::holds_alternative<Attend>(node->op) && std::holds_alternative<Visible>(input->op)) {
+        continue;
+      }
       bool inlined = false;
       if (is_elementwise(*node)) {
         // Open terms have no shape of their own to be stored in; a closed one is computed once per
         // element, so it is merged only into a single user that runs over the same elements.
         const bool open = !input->type.open.empty();
         const bool single = uses[input.get()] == 1 && input->type.shape == node->type.shape;
-        inlined = source || open ||
+        inlined = is_source(*input) || open ||
                   (fuse && single && std::holds_alternative<Elementwise>(input->op) &&
                    length + merged[input.get()] <= kMostMerged);
       }
@@ -78,6 +93,11 @@ class Lowering {
       destinations_.try_emplace(graph_.roots[i].get(), outputs.back());
     }
     const std::vector<NodePtr> order = topological_order(graph_.roots);
+    for (const NodePtr& node : order) {
+      if (std::holds_alternative<AttendLogsumexp>(node->op)) {
+        logsumexp_of_.emplace(node->inputs[0].get(), node.get());
+      }
+    }
     const std::unordered_set<const Node*> placed = find_placed(order, graph_.roots, options_.fuse);
     for (const NodePtr& node : order) {
       if (placed.contains(node.get()) && !places_.contains(node.get())) place(*node);
@@ -103,12 +123,16 @@ class Lowering {
         }
       }
     }
-    const auto destination = destinations_.find(&node);
-    const plan::Operand out = destination != destinations_.end()
-                                  ? destination->second
-                                  : builder_.add_temporary(node.type.dtype, node.type.shape);
+    const plan::Operand out = memory_for(node);
     std::visit([&](const auto& op) { compute(node, op, out); }, node.op);
     places_[&node] = out;
+  }
+
+  /// The output that the node is, or a new temporary.
+  plan::Operand memory_for(const Node& node) {
+    const auto destination = destinations_.find(&node);
+    if (destination != destinations_.end()) return destination->second;
+    return builder_.add_temporary(node.type.dtype, node.type.shape);
   }
 
   plan::Operand copied(const plan::Operand& from, DType dtype) {
@@ -122,34 +146,33 @@ class Lowering {
     return at.dtype == dtype ? at : copied(at, dtype);
   }
 
-  static MapEmitter::Environment own_axes(const Node& node) {
-    MapEmitter::Environment environment;
-    for (std::size_t d = 0; d < node.type.shape.size(); ++d) {
-      environment.push_back(static_cast<std::int32_t>(d));
-    }
-    return environment;
-  }
-
   void map(const Node& node, const plan::Operand& out) {
-    MapEmitter emitter(node.type.shape, places_, graph_.scalar_of);
-    const std::int32_t result = emitter.emit(&node, own_axes(node), node.type.dtype);
-    builder_.add(emitter.finish(result, out));
+    MapEmitter emitter(builder_, node.type.shape, places_, graph_.scalar_of);
+    const std::int32_t result = emitter.emit(&node, MapEmitter::own_axes(node), node.type.dtype);
+    builder_.add(plan::Map{emitter.take_program(result), emitter.inputs(), out});
   }
   void compute(const Node& node, const Elementwise&, const plan::Operand& out) { map(node, out); }
   void compute(const Node& node, const Constant&, const plan::Operand& out) { map(node, out); }
 
-  void compute(const Node& node, const Visible& op, const plan::Operand& out) {
-    MapEmitter emitter(node.type.shape, places_, graph_.scalar_of);
-    std::int32_t all = -1;
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      MapEmitter::Environment environment = op.alignment[i].axes;
-      environment.insert(environment.end(), op.alignment[i].open.begin(),
-                         op.alignment[i].open.end());
-      std::int32_t one = emitter.emit(node.inputs[i].get(), environment, DType::boolean);
-      if (op.negated[i]) one = emitter.emit({map::Op::logical_not, DType::boolean, one});
-      all = all < 0 ? one : emitter.emit({map::Op::logical_and, DType::boolean, all, one});
+  void compute(const Node& node, const Visible&, const plan::Operand& out) {
+    MapEmitter emitter(builder_, node.type.shape, places_, graph_.scalar_of);
+    const std::int32_t result = emit_visible(emitter, node, MapEmitter::own_axes(node));
+    builder_.add(plan::Map{emitter.take_program(result), emitter.inputs(), out});
+  }
+
+  void compute(const Node& node, const Attend& op, const plan::Operand& out) {
+    const DType dtype = node.type.dtype;
+    AttendPlaces at;
+    at.q = value_of(node.inputs[0], dtype);
+    at.k = value_of(node.inputs[1], dtype);
+    at.v = value_of(node.inputs[2], dtype);
+    if (op.has_sink) at.sink = value_of(node.inputs.back(), dtype);
+    at.out = out;
+    if (const auto user = logsumexp_of_.find(&node); user != logsumexp_of_.end()) {
+      at.logsumexp = memory_for(*user->second);
+      places_[user->second] = at.logsumexp;
     }
-    builder_.add(emitter.finish(all, out));
+    builder_.add(lower_attend(builder_, node, at, places_, graph_.scalar_of));
   }
 
   void compute(const Node& node, const Einsum& op, const plan::Operand& out) {
@@ -234,6 +257,7 @@ class Lowering {
   plan::Builder builder_;
   std::unordered_map<const Node*, plan::Operand> places_;
   std::unordered_map<const Node*, plan::Operand> destinations_;
+  std::unordered_map<const Node*, const Node*> logsumexp_of_;  // Attend node -> its second result
 };
 
 }  // namespace

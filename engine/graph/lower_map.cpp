@@ -2,8 +2,11 @@
 // Emits map programs from elementwise nodes, without recursion.
 #include "lower_map.h"
 
+#include <utility>
+
 #include "../base/error.h"
 #include "promote.h"
+#include "views.h"
 
 namespace einkern::graph {
 namespace {
@@ -16,21 +19,39 @@ std::vector<ElementType> element_types(const Node& node) {
 
 }  // namespace
 
+MapEmitter::Environment MapEmitter::own_axes(const Node& node) {
+  Environment environment;
+  for (std::size_t d = 0; d < node.type.shape.size(); ++d) {
+    environment.push_back({static_cast<std::int32_t>(d)});
+  }
+  return environment;
+}
+
 std::int32_t MapEmitter::convert(std::int32_t reg, DType want) {
   if (program_.code[static_cast<std::size_t>(reg)].dtype == want) return reg;
   return program_.emit({map::Op::cast, want, reg});
 }
 
+std::int32_t MapEmitter::integer(std::int64_t value) {
+  const std::int32_t slot = builder_.add_constant(map::Scalar::of(value));
+  return program_.emit({map::Op::scalar, DType::i64, -1, -1, -1, slot});
+}
+
 std::int32_t MapEmitter::load(const Node& node, const Environment& environment, DType want) {
   const plan::Operand& place = places_.at(&node);
-  const auto [found, fresh] =
-      loaded_.try_emplace({&node, environment}, static_cast<std::int32_t>(inputs_.size()));
+  const auto position = static_cast<std::int32_t>(inputs_.size()) + reserved_;
+  const auto [found, fresh] = loaded_.try_emplace({&node, environment}, position);
   if (fresh) {
     plan::Operand input{
         place.value, place.dtype, {space_, Dims(space_.size(), 0), place.layout.offset}};
     for (std::size_t d = 0; d < place.layout.rank(); ++d) {
       if (place.layout.shape[d] == 1) continue;
-      input.layout.strides[static_cast<std::size_t>(environment[d])] += place.layout.strides[d];
+      std::int64_t stride = place.layout.strides[d];
+      for (std::size_t i = environment[d].size(); i-- > 0;) {
+        const auto axis = static_cast<std::size_t>(environment[d][i]);
+        input.layout.strides[axis] += stride;
+        stride *= space_[axis];
+      }
     }
     inputs_.push_back(std::move(input));
   }
@@ -42,14 +63,21 @@ std::int32_t MapEmitter::source(const Node& node, const Environment& environment
   if (std::holds_alternative<Constant>(node.op)) {
     return program_.emit({map::Op::scalar, want, -1, -1, -1, scalar_of_.at(&node)});
   }
-  EINKERN_CHECK(std::holds_alternative<Index>(node.op));
-  const std::int32_t axis = environment.front();
-  if (axis != kStretched) {
-    return convert(program_.emit({map::Op::index, DType::i64, -1, -1, -1, axis}), want);
+  if (std::holds_alternative<Dot>(node.op)) {
+    return convert(program_.emit({map::Op::load, node.type.dtype, -1, -1, -1, 0}), want);
   }
-  // Position on an axis of size 1: 0, which as a difference needs no constant of its own.
-  const std::int32_t any = program_.emit({map::Op::index, DType::i64, -1, -1, -1, 0});
-  return convert(program_.emit({map::Op::sub, DType::i64, any, any}), want);
+  EINKERN_CHECK(std::holds_alternative<Index>(node.op));
+  const std::vector<std::int32_t>& axes = environment.front();
+  std::int32_t position = -1;
+  for (const std::int32_t axis : axes) {
+    if (position >= 0) {
+      const std::int32_t size = integer(space_[static_cast<std::size_t>(axis)]);
+      position = program_.emit({map::Op::mul, DType::i64, position, size});
+    }
+    const std::int32_t own = program_.emit({map::Op::index, DType::i64, -1, -1, -1, axis});
+    position = position < 0 ? own : program_.emit({map::Op::add, DType::i64, position, own});
+  }
+  return convert(axes.empty() ? integer(0) : position, want);
 }
 
 MapEmitter::Environment MapEmitter::input_environment(const Node& node, const Alignment& alignment,
@@ -62,13 +90,11 @@ MapEmitter::Environment MapEmitter::input_environment(const Node& node, const Al
   for (const std::int32_t axis : alignment.open) {
     if (axis < 0) {  // stays open as the node's own open axis ~axis
       result.push_back(environment[rank + static_cast<std::size_t>(~axis)]);
-      continue;
+    } else if (node.type.shape[static_cast<std::size_t>(axis)] == 1) {
+      result.push_back({});  // whatever it is stretched to, its position is 0
+    } else {
+      result.push_back(environment[static_cast<std::size_t>(axis)]);
     }
-    const std::int32_t at = environment[static_cast<std::size_t>(axis)];
-    const bool stretched = at != kStretched &&
-                           node.type.shape[static_cast<std::size_t>(axis)] == 1 &&
-                           space_[static_cast<std::size_t>(at)] != 1;
-    result.push_back(stretched ? kStretched : at);
   }
   return result;
 }
@@ -77,6 +103,10 @@ std::int32_t MapEmitter::emit(const Node* root, const Environment& environment, 
   std::vector<Task> stack;
   std::int32_t last = -1;
   const auto enter = [&](const Node* node, Environment env, DType as) {
+    while (!places_.contains(node) && is_view(*node)) {  // a view of scores that have no memory
+      env = through_view(*node, env, space_);
+      node = node->inputs[0].get();
+    }
     if (const auto found = done_.find({node, as, env}); found != done_.end()) {
       last = found->second;
       return true;
@@ -123,10 +153,12 @@ std::int32_t MapEmitter::emit(const Node* root, const Environment& environment, 
   return last;
 }
 
-plan::Map MapEmitter::finish(std::int32_t result, const plan::Operand& out) {
+map::Program MapEmitter::take_program(std::int32_t result) {
   // Instructions behind the result, found equal to earlier ones, serve nobody.
   program_.code.resize(static_cast<std::size_t>(result) + 1, program_.code.front());
-  return {std::move(program_), std::move(inputs_), out};
+  loaded_.clear();
+  done_.clear();
+  return std::exchange(program_, {});
 }
 
 }  // namespace einkern::graph

@@ -119,9 +119,31 @@ struct SelectEinsum {
   std::size_t weights;
 };
 
-using Operation =
-    std::variant<Leaf, Input, Constant, Index, Elementwise, Einsum, Reduce, Softmax, Permute, Slice,
-                 Split, Merge, Expand, Relabel, Concat, Visible, SelectEinsum>;
+/// The dot products of the Attend node whose scores this is part of: known only tile by tile.
+struct Dot {};
+/// Scores, softmax and weighted sum in one. Inputs: q, k, v, the scores (elementwise nodes and
+/// views over a Dot), then `visible` and the sink where there are such.
+struct Attend {
+  struct Axis {
+    plan::ScoreAxis::Role role;
+    std::int64_t size;
+  };
+  std::vector<Axis> axes;  // the axes of the scores, cut as fine as the views on the way need
+  // What the axes of each tensor are made of, outermost first: numbers of `axes`, or ~i for the
+  // i-th inner axis (of q and k) or column axis (of v and out); empty for an axis that broadcasts.
+  std::vector<std::vector<std::int32_t>> scores, q, k, v, out;
+  std::vector<std::int64_t> inner, columns;  // sizes
+  Alignment sink;                            // of the sink to the axes of the scores that remain
+  std::vector<std::size_t> normalised;       // axes of the scores that do not
+  bool has_visible = false, has_sink = false;
+  NodePtr replaced;  // the scores before they were taken apart, for others that share them
+};
+/// The logsumexp that the Attend node in input 0 finds on its way.
+struct AttendLogsumexp {};
+
+using Operation = std::variant<Leaf, Input, Constant, Index, Elementwise, Einsum, Reduce, Softmax,
+                               Permute, Slice, Split, Merge, Expand, Relabel, Concat, Visible,
+                               SelectEinsum, Dot, Attend, AttendLogsumexp>;
 
 /// One immutable node. Destroying the last handle of a deep graph does not recurse.
 struct Node {

@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "../exec/execute.h"
+#include "attend_rule.h"
 #include "canonicalise.h"
 #include "rewrite.h"
 #include "verify.h"
@@ -58,6 +59,10 @@ std::shared_ptr<const Prepared> prepare(const std::vector<NodePtr>& roots,
   verify(graph.roots);
   graph.roots = rewrite(graph.roots, semantic_rules());
   graph.roots = canonicalise(graph.roots);
+  if (options.fuse) {
+    graph.roots = rewrite(graph.roots, fusion_rules());
+    graph.roots = share_logsumexp(graph.roots);
+  }
   return std::make_shared<const Prepared>(Prepared{lower(graph, options, target), target});
 }
 

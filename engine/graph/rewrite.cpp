@@ -11,12 +11,17 @@ std::vector<NodePtr> rewrite(const std::vector<NodePtr>& roots, const std::vecto
   // A rule that keeps applying to its own result would never end: more rounds than any chain of
   // rules needs is a fault of the rules.
   constexpr int kMostRounds = 100;
-  return transform(roots, [&](NodePtr node) {
+  UserCounts users;
+  for (const NodePtr& node : topological_order(roots)) {
+    for (const NodePtr& input : node->inputs) ++users[input.get()];
+  }
+  for (const NodePtr& root : roots) ++users[root.get()];
+  return transform(roots, [&](NodePtr node, const Node& original) {
     for (int round = 0;; ++round) {
       EINKERN_CHECK(round < kMostRounds);
       bool changed = false;
       for (const Rule& rule : rules) {
-        if (NodePtr next = rule.apply(node)) {
+        if (NodePtr next = rule.apply({node, original, users})) {
           EINKERN_CHECK(next->type.dtype == node->type.dtype &&
                         next->type.shape == node->type.shape);
           node = std::move(next);

@@ -98,7 +98,7 @@ std::vector<NodePtr> transform(const std::vector<NodePtr>& roots, const Replace&
       inputs.push_back(done.at(input.get()));
       same &= inputs.back() == input;
     }
-    done.emplace(node.get(), replace(same ? node : remake(*node, inputs)));
+    done.emplace(node.get(), replace(same ? node : remake(*node, inputs), *node));
   }
   std::vector<NodePtr> result;
   for (const NodePtr& root : roots) result.push_back(done.at(root.get()));

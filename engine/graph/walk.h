@@ -18,7 +18,7 @@ NodePtr rebuild(const Node& node, const std::vector<NodePtr>& inputs);
 /// The same operation and type over other inputs of the same types.
 NodePtr with_inputs(const Node& node, const std::vector<NodePtr>& inputs);
 
-using Replace = std::function<NodePtr(const NodePtr&)>;
+using Replace = std::function<NodePtr(const NodePtr& node, const Node& original)>;
 using Remake = NodePtr (*)(const Node&, const std::vector<NodePtr>&);
 
 /// Replaces nodes from the inputs up: `replace` gets each node with its inputs already replaced

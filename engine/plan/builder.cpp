@@ -34,11 +34,13 @@ std::vector<std::vector<ValueId>> lifetimes(const Plan& plan) {
       EINKERN_CHECK(written[value]);
       last[value] = i;
     }
-    const auto value = static_cast<std::size_t>(written_by(plan.steps[i]).value);
-    EINKERN_CHECK(value < plan.values.size());
-    EINKERN_CHECK(plan.values[value].role != Value::Role::input);
-    written[value] = true;
-    last[value] = i;
+    for (const Operand& operand : writes_of(plan.steps[i])) {
+      const auto value = static_cast<std::size_t>(operand.value);
+      EINKERN_CHECK(value < plan.values.size());
+      EINKERN_CHECK(plan.values[value].role != Value::Role::input);
+      written[value] = true;
+      last[value] = i;
+    }
   }
   std::vector<std::vector<ValueId>> dead(plan.steps.size());
   for (std::size_t value = 0; value < plan.values.size(); ++value) {
@@ -55,12 +57,13 @@ std::int64_t Plan::workspace_bytes() const {
   std::vector<bool> live(values.size());
   std::int64_t now = 0, most = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const auto value = static_cast<std::size_t>(written_by(steps[i]).value);
-    if (values[value].role == Value::Role::temporary && !live[value]) {
+    for (const Operand& operand : writes_of(steps[i])) {
+      const auto value = static_cast<std::size_t>(operand.value);
+      if (values[value].role != Value::Role::temporary || live[value]) continue;
       live[value] = true;
       now += bytes_of(values[value]);
-      most = std::max(most, now);
     }
+    most = std::max(most, now);
     for (const ValueId gone : dead[i]) now -= bytes_of(values[static_cast<std::size_t>(gone)]);
   }
   return most;

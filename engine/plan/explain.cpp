@@ -42,6 +42,16 @@ std::string size_of(const Step& step) {
   if (const auto* s = std::get_if<Reduce>(&step)) {
     return fmt::format("{:.0f} x {:.0f}", extent(s->kept), extent(s->reduced));
   }
+  if (const auto* s = std::get_if<Attend>(&step)) {
+    double batch = 1, rows = 1, keys = 1;
+    for (const ScoreAxis& axis : s->axes) {
+      (axis.role == ScoreAxis::Role::batch ? batch
+       : axis.role == ScoreAxis::Role::row ? rows
+                                           : keys) *= static_cast<double>(axis.size);
+    }
+    return fmt::format("{:.0f} x {:.0f} x {:.0f}+{:.0f} x {:.0f}", rows, keys, extent(s->inner),
+                       extent(s->columns), batch);
+  }
   return to_string(written_by(step).layout.shape);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts of view nodes.
-#include "places.h"
+#include "views.h"
+
+#include "../base/error.h"
 
 namespace einkern::graph {
 namespace {
@@ -26,6 +28,45 @@ std::optional<Layout> merged(const Merge& op, const Layout& input) {
 }
 
 }  // namespace
+
+bool is_view(const Node& node) {
+  return std::holds_alternative<Permute>(node.op) || std::holds_alternative<Slice>(node.op) ||
+         std::holds_alternative<Split>(node.op) || std::holds_alternative<Merge>(node.op) ||
+         std::holds_alternative<Expand>(node.op) || std::holds_alternative<Relabel>(node.op);
+}
+
+AxisMap through_view(const Node& view, const AxisMap& axes, const Dims& sizes) {
+  const Dims& input = view.inputs[0]->type.shape;
+  AxisMap result = axes;
+  if (const auto* op = std::get_if<Permute>(&view.op)) {
+    for (std::size_t i = 0; i < op->order.size(); ++i) result[op->order[i]] = axes[i];
+  } else if (const auto* op = std::get_if<Split>(&view.op)) {
+    const std::size_t parts = op->sizes.size();
+    for (std::size_t i = 1; i < parts; ++i) {
+      const auto& part = axes[op->axis + i];
+      result[op->axis].insert(result[op->axis].end(), part.begin(), part.end());
+    }
+    const auto first = result.begin() + static_cast<std::ptrdiff_t>(op->axis) + 1;
+    result.erase(first, first + static_cast<std::ptrdiff_t>(parts) - 1);
+  } else if (const auto* op = std::get_if<Merge>(&view.op)) {
+    const std::vector<std::int32_t> merged = axes[op->first];
+    result[op->first].clear();
+    result.insert(result.begin() + static_cast<std::ptrdiff_t>(op->first), op->count - 1, {});
+    std::size_t next = 0;
+    for (std::size_t d = op->first; d < op->first + op->count; ++d) {
+      for (std::int64_t size = 1; size < input[d]; ++next) {
+        EINKERN_CHECK(next < merged.size());
+        result[d].push_back(merged[next]);
+        size *= sizes[static_cast<std::size_t>(merged[next])];
+      }
+    }
+  } else if (const auto* op = std::get_if<Expand>(&view.op)) {
+    result.erase(result.begin() + static_cast<std::ptrdiff_t>(op->at));
+  } else {
+    EINKERN_CHECK(std::holds_alternative<Relabel>(view.op));
+  }
+  return result;
+}
 
 std::optional<Layout> view_layout(const Node& node, const Layout& input) {
   Layout result = input;

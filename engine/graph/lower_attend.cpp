@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the axes of an Attend node to the strides of its step.
+#include "lower_attend.h"
+
+#include <algorithm>
+
+#include "../base/error.h"
+#include "lower_map.h"
+#include "lower_visible.h"
+#include "views.h"
+
+namespace einkern::graph {
+namespace {
+
+/// Spreads the strides of an operand, whose axes are made of `lists`, over score axes and other
+/// loops.
+void spread_strides(const plan::Operand& operand, const AxisMap& lists, const Dims& sizes,
+                    std::vector<plan::ScoreAxis>& axes, std::int64_t plan::ScoreAxis::*stride_of,
+                    plan::Loops& loops, std::int64_t plan::Loop::*loop_stride) {
+  for (std::size_t d = 0; d < lists.size(); ++d) {
+    std::int64_t stride = operand.layout.strides[d];
+    for (std::size_t i = lists[d].size(); i-- > 0;) {
+      const std::int32_t axis = lists[d][i];
+      if (axis < 0) {
+        loops[static_cast<std::size_t>(~axis)].*loop_stride = stride;
+      } else {
+        axes[static_cast<std::size_t>(axis)].*stride_of = stride;
+        stride *= sizes[static_cast<std::size_t>(axis)];
+      }
+    }
+  }
+}
+
+/// An operand over some axes of the scores, as one over all finest axes.
+plan::Operand over_axes(const plan::Operand& operand, const AxisMap& lists, const Dims& sizes) {
+  plan::Operand result{
+      operand.value, operand.dtype, {sizes, Dims(sizes.size(), 0), operand.layout.offset}};
+  for (std::size_t d = 0; d < lists.size(); ++d) {
+    if (operand.layout.shape[d] == 1) continue;
+    std::int64_t stride = operand.layout.strides[d];
+    for (std::size_t i = lists[d].size(); i-- > 0;) {
+      const auto axis = static_cast<std::size_t>(lists[d][i]);
+      result.layout.strides[axis] = stride;
+      stride *= sizes[axis];
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+plan::Attend lower_attend(plan::Builder& builder, const Node& node, const AttendPlaces& at,
+                          const std::unordered_map<const Node*, plan::Operand>& places,
+                          const std::unordered_map<const Node*, std::int32_t>& scalar_of) {
+  const auto& op = std::get<Attend>(node.op);
+  plan::Attend step;
+  step.q = at.q;
+  step.k = at.k;
+  step.v = at.v;
+  step.out = at.out;
+  Dims sizes;
+  for (const Attend::Axis& axis : op.axes) {
+    sizes.push_back(axis.size);
+    step.axes.push_back({axis.role, axis.size, 0, 0, 0, 0});
+  }
+  for (const std::int64_t size : op.inner) step.inner.push_back({size, 0, 0, 0});
+  for (const std::int64_t size : op.columns) step.columns.push_back({size, 0, 0, 0});
+  using plan::Loop;
+  using plan::ScoreAxis;
+  spread_strides(at.q, op.q, sizes, step.axes, &ScoreAxis::q, step.inner, &Loop::a);
+  spread_strides(at.k, op.k, sizes, step.axes, &ScoreAxis::k, step.inner, &Loop::b);
+  spread_strides(at.v, op.v, sizes, step.axes, &ScoreAxis::v, step.columns, &Loop::b);
+  spread_strides(at.out, op.out, sizes, step.axes, &ScoreAxis::out, step.columns, &Loop::c);
+
+  AxisMap rows;  // axes of the scores that remain after the softmax
+  for (std::size_t d = 0; d < op.scores.size(); ++d) {
+    if (!std::binary_search(op.normalised.begin(), op.normalised.end(), d)) {
+      rows.push_back(op.scores[d]);
+    }
+  }
+  if (at.logsumexp.value >= 0) step.logsumexp = over_axes(at.logsumexp, rows, sizes);
+  if (at.sink.value >= 0) {
+    AxisMap lists;
+    for (const std::int32_t axis : op.sink.axes)
+      lists.push_back(rows[static_cast<std::size_t>(axis)]);
+    step.sink = over_axes(at.sink, lists, sizes);
+  }
+
+  MapEmitter emitter(builder, sizes, places, scalar_of, 1);
+  const Node* scores = node.inputs[3].get();
+  step.scores = emitter.take_program(emitter.emit(scores, op.scores, node.type.dtype));
+  if (op.has_visible) {
+    step.visible = emitter.take_program(emit_visible(emitter, *node.inputs[4], op.scores));
+  }
+  step.inputs = emitter.inputs();
+  return step;
+}
+
+}  // namespace einkern::graph
