@@ -185,10 +185,10 @@ class PackedProduct {
 
   // Every task takes whole matrices, a few when they are small.
   void run_batch() const {
-    const Boxes &m = blocking_.m, &n = blocking_.n, &k = blocking_.k;
-    const std::int64_t a_box = a_.largest(k);
+    const Boxes& k = blocking_.k;
+    const std::int64_t b_box = divide_up(b_.largest(k), 16) * 16;
     const auto scratch_of = [&](std::byte* block) {
-      return Scratch(blocking_, a_box * m.count(), b_.largest(k), block);
+      return Scratch(blocking_, a_.largest(k), b_box * blocking_.n.count(), block);
     };
     ScratchPool pool(scratch_of(nullptr).bytes);
     const std::int64_t entries = std::clamp<std::int64_t>(
@@ -199,24 +199,30 @@ class PackedProduct {
                    const Scratch scratch = scratch_of(lease.data());
                    const std::int64_t end = std::min((task + 1) * entries, blocking_.batch);
                    for (std::int64_t entry = task * entries; entry < end; ++entry) {
-                     const std::int64_t a_offset = offset_at(step_.batch, entry, &Loop::a);
-                     const std::int64_t b_offset = offset_at(step_.batch, entry, &Loop::b);
-                     T* const c = c_ + offset_at(step_.batch, entry, &Loop::c);
                      for (std::int64_t k_box = 0; k_box < k.count(); ++k_box) {
-                       for (std::int64_t i = 0; i < m.count(); ++i) {
-                         a_.pack(functions_, k, i, k_box, a_offset, scratch.lanes, scratch.steps,
-                                 scratch.a + i * a_box);
-                       }
-                       for (std::int64_t j = 0; j < n.count(); ++j) {
-                         b_.pack(functions_, k, j, k_box, b_offset, scratch.lanes, scratch.steps,
-                                 scratch.b);
-                         for (std::int64_t i = 0; i < m.count(); ++i) {
-                           multiply(i, j, k_box, scratch.a + i * a_box, scratch.b, c, scratch);
-                         }
-                       }
+                       multiply_entry(entry, k_box, b_box, scratch);
                      }
                    }
                  });
+  }
+
+  // A box of a is used for all columns as soon as it is packed, while it is near.
+  void multiply_entry(std::int64_t entry, std::int64_t k_box, std::int64_t b_box,
+                      const Scratch& scratch) const {
+    const Boxes &m = blocking_.m, &n = blocking_.n, &k = blocking_.k;
+    const std::int64_t a_offset = offset_at(step_.batch, entry, &Loop::a);
+    const std::int64_t b_offset = offset_at(step_.batch, entry, &Loop::b);
+    T* const c = c_ + offset_at(step_.batch, entry, &Loop::c);
+    for (std::int64_t j = 0; j < n.count(); ++j) {
+      b_.pack(functions_, k, j, k_box, b_offset, scratch.lanes, scratch.steps,
+              scratch.b + j * b_box);
+    }
+    for (std::int64_t i = 0; i < m.count(); ++i) {
+      a_.pack(functions_, k, i, k_box, a_offset, scratch.lanes, scratch.steps, scratch.a);
+      for (std::int64_t j = 0; j < n.count(); ++j) {
+        multiply(i, j, k_box, scratch.a, scratch.b + j * b_box, c, scratch);
+      }
+    }
   }
 
   // One matrix: the operand of the shorter side is packed once for all tasks, in rounds that bound
