@@ -56,34 +56,49 @@ constexpr DType promote(DType a, DType b) noexcept {
 template <class T>
 inline constexpr DType dtype_of = [] {
   using U = std::remove_cv_t<T>;
-  if constexpr (std::is_same_v<U, bool>) return DType::boolean;
-  else if constexpr (std::is_same_v<U, float>) return DType::f32;
-  else if constexpr (std::is_same_v<U, double>) return DType::f64;
-  else if constexpr (std::is_integral_v<U> && std::is_signed_v<U> && sizeof(U) == 1) return DType::i8;
-  else if constexpr (std::is_integral_v<U> && std::is_signed_v<U> && sizeof(U) == 2) return DType::i16;
-  else if constexpr (std::is_integral_v<U> && std::is_signed_v<U> && sizeof(U) == 4) return DType::i32;
-  else if constexpr (std::is_integral_v<U> && std::is_signed_v<U> && sizeof(U) == 8) return DType::i64;
-  else static_assert(!sizeof(U), "not an element type of einkern");
+  if constexpr (std::is_same_v<U, bool>)
+    return DType::boolean;
+  else if constexpr (std::is_same_v<U, float>)
+    return DType::f32;
+  else if constexpr (std::is_same_v<U, double>)
+    return DType::f64;
+  else if constexpr (std::is_integral_v<U> && std::is_signed_v<U> && sizeof(U) == 1)
+    return DType::i8;
+  else if constexpr (std::is_integral_v<U> && std::is_signed_v<U> && sizeof(U) == 2)
+    return DType::i16;
+  else if constexpr (std::is_integral_v<U> && std::is_signed_v<U> && sizeof(U) == 4)
+    return DType::i32;
+  else if constexpr (std::is_integral_v<U> && std::is_signed_v<U> && sizeof(U) == 8)
+    return DType::i64;
+  else
+    static_assert(!sizeof(U), "not an element type of einkern");
 }();
 
 /// An element type that a tensor can hold.
 template <class T>
-concept Element = std::is_same_v<std::remove_cv_t<T>, bool> ||
-                  std::is_same_v<std::remove_cv_t<T>, float> ||
-                  std::is_same_v<std::remove_cv_t<T>, double> ||
-                  (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) <= 8);
+concept Element = std::is_same_v < std::remove_cv_t<T>,
+bool > || std::is_same_v<std::remove_cv_t<T>, float> ||
+    std::is_same_v<std::remove_cv_t<T>, double> ||
+    (std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) <= 8);
 
 /// Calls `f(std::type_identity<T>{})` with the C++ type of `dtype` and returns what it returns.
 template <class F>
 decltype(auto) dispatch(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::boolean: return std::forward<F>(f)(std::type_identity<bool>{});
-    case DType::i8: return std::forward<F>(f)(std::type_identity<std::int8_t>{});
-    case DType::i16: return std::forward<F>(f)(std::type_identity<std::int16_t>{});
-    case DType::i32: return std::forward<F>(f)(std::type_identity<std::int32_t>{});
-    case DType::i64: return std::forward<F>(f)(std::type_identity<std::int64_t>{});
-    case DType::f32: return std::forward<F>(f)(std::type_identity<float>{});
-    case DType::f64: break;
+    case DType::boolean:
+      return std::forward<F>(f)(std::type_identity<bool>{});
+    case DType::i8:
+      return std::forward<F>(f)(std::type_identity<std::int8_t>{});
+    case DType::i16:
+      return std::forward<F>(f)(std::type_identity<std::int16_t>{});
+    case DType::i32:
+      return std::forward<F>(f)(std::type_identity<std::int32_t>{});
+    case DType::i64:
+      return std::forward<F>(f)(std::type_identity<std::int64_t>{});
+    case DType::f32:
+      return std::forward<F>(f)(std::type_identity<float>{});
+    case DType::f64:
+      break;
   }
   return std::forward<F>(f)(std::type_identity<double>{});
 }

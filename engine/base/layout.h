@@ -24,8 +24,8 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
-/// Product of the sizes; ShapeError (naming `function`) for a negative size or a product whose bytes
-/// (8 an element) do not fit i64. A size of 0 anywhere gives 0.
+/// Product of the sizes; ShapeError (naming `function`) for a negative size or a product whose
+/// bytes (8 an element) do not fit i64. A size of 0 anywhere gives 0.
 std::int64_t element_count(const Dims& shape, const char* function = "shape");
 
 /// C-order strides of a shape; axes of size 0 count as size 1.
@@ -37,7 +37,8 @@ Layout contiguous(const Dims& shape);
 /// Are the elements in C order without gaps (axes of size 1 have no stride to speak of)?
 bool is_contiguous(const Layout& layout) noexcept;
 
-/// Lowest and highest element offset that a view touches, inclusive; {0, -1} when it has no element.
+/// Lowest and highest element offset that a view touches, inclusive; {0, -1} when it has no
+/// element.
 struct Range {
   std::int64_t first = 0, last = -1;
 };
@@ -47,8 +48,8 @@ Range touched(const Layout& layout) noexcept;
 /// Conservative: may say yes for exotic strides that do not collide.
 bool may_self_overlap(const Layout& layout);
 
-/// The elements start, start+step, ... before stop of an axis of this size: Python's rules (negative
-/// bounds count from the end, both are clipped, `step` may be negative but not 0).
+/// The elements start, start+step, ... before stop of an axis of this size: Python's rules
+/// (negative bounds count from the end, both are clipped, `step` may be negative but not 0).
 struct SliceRange {
   std::int64_t start = 0, size = 0;
 };

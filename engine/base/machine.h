@@ -22,8 +22,8 @@ const Machine& machine();
 /// A SIMD target as the planner sees it. The kernel room fills one per compiled target; `make_plan`
 /// takes it as an argument, so that plans can be tested for targets that this machine lacks.
 struct Target {
-  std::string_view name;     // "AVX3", "AVX2", "SSE4", "SSSE3", "SCALAR"
-  int vector_bytes = 16;     // width of a register
+  std::string_view name;  // "AVX3", "AVX2", "SSE4", "SSSE3", "SCALAR"
+  int vector_bytes = 16;  // width of a register
   // Register tile of the matrix kernel: mr rows of nr contiguous columns.
   int mr_f32 = 4, nr_f32 = 8;
   int mr_f64 = 4, nr_f64 = 4;
@@ -31,9 +31,9 @@ struct Target {
   // it decides the order of a sum.
   int kc_f32 = 256, kc_f64 = 256;
   // Cost model, per thread: fixed numbers, never measured ones.
-  double peak_f32 = 16e9, peak_f64 = 8e9;                 // flop/s
-  double read_bandwidth = 14e9, write_bandwidth = 17e9;   // byte/s
-  double call_overhead = 2e-7;                            // s per step
+  double peak_f32 = 16e9, peak_f64 = 8e9;                // flop/s
+  double read_bandwidth = 14e9, write_bandwidth = 17e9;  // byte/s
+  double call_overhead = 2e-7;                           // s per step
 };
 
 }  // namespace einkern

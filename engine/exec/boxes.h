@@ -28,8 +28,9 @@ void list_offsets(const plan::Loops& loops, StrideOf stride, std::int64_t* to) n
 class Boxes {
  public:
   /// Boxes of about `target` positions: first a run of the unit-stride loop of each tensor in
-  /// `units` (one to four lines of `line` elements), then inner loops as far as they fit. Ends inside a loop are multiples of
-  /// `multiple` where that does not make boxes uneven. A function of its arguments only.
+  /// `units` (one to four lines of `line` elements), then inner loops as far as they fit. Ends
+  /// inside a loop are multiples of `multiple` where that does not make boxes uneven. A function of
+  /// its arguments only.
   Boxes(const plan::Loops& loops, std::initializer_list<StrideOf> units, std::int64_t line,
         std::int64_t target, std::int64_t multiple);
 

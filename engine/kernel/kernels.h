@@ -16,8 +16,8 @@
 
 namespace einkern::kernel {
 
-/// All kernels of one target. Every pointer is set; every kernel is noexcept and sees pointers, sizes
-/// and strides only.
+/// All kernels of one target. Every pointer is set; every kernel is noexcept and sees pointers,
+/// sizes and strides only.
 struct Kernels {
   Target target;
   MatmulKernels matmul;
@@ -34,7 +34,8 @@ struct Kernels {
 /// unsupported name).
 const Kernels& kernels();
 
-/// The tables of all compiled targets that this processor supports, best first: what tests loop over.
+/// The tables of all compiled targets that this processor supports, best first: what tests loop
+/// over.
 const std::vector<const Kernels*>& supported_kernels();
 
 /// The names of all compiled targets, best first, whether this processor has them or not.

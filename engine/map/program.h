@@ -20,11 +20,33 @@ enum class Op : std::uint8_t {
   index,   // arg: which axis of the iteration space; i64 position along it
   cast,    // a converted to dtype (float to bool: anything non-zero; float to i64: toward zero)
   // one operand (floats; neg, abs also i64; logical_not bool)
-  neg, abs, exp, log, sqrt, rsqrt, tanh, sigmoid, erf, logical_not,
+  neg,
+  abs,
+  exp,
+  log,
+  sqrt,
+  rsqrt,
+  tanh,
+  sigmoid,
+  erf,
+  logical_not,
   // two operands
-  add, sub, mul, div, floordiv, mod, pow, maximum, minimum,
+  add,
+  sub,
+  mul,
+  div,
+  floordiv,
+  mod,
+  pow,
+  maximum,
+  minimum,
   // comparisons (result boolean) and logic on booleans
-  less, less_equal, equal, not_equal, logical_and, logical_or,
+  less,
+  less_equal,
+  equal,
+  not_equal,
+  logical_and,
+  logical_or,
   // three operands: a ? b : c with a boolean
   select,
 };
@@ -66,9 +88,7 @@ struct Scalar {
   std::int64_t integer = 0;
 
   static Scalar of(double value) { return {DType::f64, value, 0}; }
-  static Scalar of(std::int64_t value) {
-    return {DType::i64, static_cast<double>(value), value};
-  }
+  static Scalar of(std::int64_t value) { return {DType::i64, static_cast<double>(value), value}; }
   static Scalar of(bool value) { return {DType::boolean, value ? 1.0 : 0.0, value ? 1 : 0}; }
   friend bool operator==(const Scalar&, const Scalar&) = default;
 };

@@ -96,8 +96,8 @@ struct SelectContract {
   std::vector<std::int64_t> visible_batch, visible_m, visible_k;  // strides, one per loop
 };
 
-/// One axis of the scores of an Attend step: what it is and its stride in each tensor (0 where the tensor
-/// does not have it).
+/// One axis of the scores of an Attend step: what it is and its stride in each tensor (0 where the
+/// tensor does not have it).
 struct ScoreAxis {
   enum class Role : std::uint8_t {
     batch,     // of keys or values too: one fold per position
@@ -113,12 +113,13 @@ struct ScoreAxis {
 ///   dot[b,r,s]   = sum_inner q[b,r,inner] k[b,s,inner]
 ///   score[b,r,s] = scores(dot, inputs..., scalars..., position)
 ///   out[b,r,e]   = sum_s softmax_s(score)[b,r,s] v[b,s,e]
-/// `axes` are the axes of the scores in the order that the program's `index` and the inputs' layouts
-/// count them. Load 0 of the program is the dot product; inputs[i] is load i + 1. Where the scores are
-/// -inf for every s, the row of out is 0 and logsumexp is -inf. `sink` (if value >= 0): one more logit
-/// per row; `logsumexp` (if value >= 0): natural logarithm of the denominator, sink included; both have
-/// layouts over all axes of the scores, stride 0 on streamed ones. `visible`, when not empty, is a boolean
-/// program over the same loads: products where it is false contribute nothing whatever v holds.
+/// `axes` are the axes of the scores in the order that the program's `index` and the inputs'
+/// layouts count them. Load 0 of the program is the dot product; inputs[i] is load i + 1. Where the
+/// scores are -inf for every s, the row of out is 0 and logsumexp is -inf. `sink` (if value >= 0):
+/// one more logit per row; `logsumexp` (if value >= 0): natural logarithm of the denominator, sink
+/// included; both have layouts over all axes of the scores, stride 0 on streamed ones. `visible`,
+/// when not empty, is a boolean program over the same loads: products where it is false contribute
+/// nothing whatever v holds.
 struct Attend {
   Operand q, k, v, out, sink, logsumexp;
   std::vector<ScoreAxis> axes;

@@ -9,7 +9,8 @@
 
 namespace einkern::test {
 
-/// Largest |got - want| / max(1, |want|); infinite when exactly one of a pair is NaN or infinities differ.
+/// Largest |got - want| / max(1, |want|); infinite when exactly one of a pair is NaN or infinities
+/// differ.
 template <class A, class B>
 double worst_error(std::span<const A> got, std::span<const B> want) {
   if (got.size() != want.size()) return INFINITY;
