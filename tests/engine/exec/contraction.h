@@ -99,34 +99,51 @@ struct Contraction {
     exec::run(step, frame);
   }
 
-  /// Largest error over its bound K eps sum |a b|, infinite when an element outside c was written;
-  /// at most 1 when all is well. Non-finite elements must agree in kind.
-  double worst() const {
+  /// Forgets the output of the last run.
+  void clear() { std::fill(c.begin(), c.end(), kUntouched); }
+
+  /// What an element of c must be: sum of a b, and of |a b|.
+  struct Answer {
+    std::size_t at;
+    double sum = 0, size = 0;
+  };
+  std::vector<Answer> answers() const {
     const auto batch_a = offsets(step.batch, &Loop::a), batch_b = offsets(step.batch, &Loop::b);
     const auto batch_c = offsets(step.batch, &Loop::c);
     const auto m_a = offsets(step.m, &Loop::a), m_c = offsets(step.m, &Loop::c);
     const auto n_b = offsets(step.n, &Loop::b), n_c = offsets(step.n, &Loop::c);
     const auto k_a = offsets(step.k, &Loop::a), k_b = offsets(step.k, &Loop::b);
-    std::vector<bool> written(c.size(), false);
-    double worst = 0;
+    std::vector<Answer> all;
     for (std::size_t e = 0; e < batch_a.size(); ++e) {
       for (std::size_t i = 0; i < m_a.size(); ++i) {
         const T* row = a.data() + step.a.layout.offset + batch_a[e] + m_a[i];
         for (std::size_t j = 0; j < n_b.size(); ++j) {
           const T* column = b.data() + step.b.layout.offset + batch_b[e] + n_b[j];
-          double want = 0, size = 0;
+          Answer answer{
+              static_cast<std::size_t>(step.c.layout.offset + batch_c[e] + m_c[i] + n_c[j])};
           for (std::size_t p = 0; p < k_a.size(); ++p) {
             const double product =
                 static_cast<double>(row[k_a[p]]) * static_cast<double>(column[k_b[p]]);
-            want += product;
-            size += std::abs(product);
+            answer.sum += product;
+            answer.size += std::abs(product);
           }
-          const auto at =
-              static_cast<std::size_t>(step.c.layout.offset + batch_c[e] + m_c[i] + n_c[j]);
-          written[at] = true;
-          worst = std::max(worst, ratio(static_cast<double>(c[at]), want, size, k_a.size()));
+          all.push_back(answer);
         }
       }
+    }
+    return all;
+  }
+
+  /// Largest error over its bound K eps sum |a b|, infinite when an element outside c was written;
+  /// at most 1 when all is well. Non-finite elements must agree in kind.
+  double worst(const std::vector<Answer>& answers) const {
+    const auto sums = static_cast<std::size_t>(positions(step.k));
+    std::vector<bool> written(c.size(), false);
+    double worst = 0;
+    for (const Answer& answer : answers) {
+      written[answer.at] = true;
+      worst =
+          std::max(worst, ratio(static_cast<double>(c[answer.at]), answer.sum, answer.size, sums));
     }
     for (std::size_t i = 0; i < c.size(); ++i) {
       if (!written[i] && c[i] != kUntouched) return INFINITY;

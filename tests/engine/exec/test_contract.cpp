@@ -21,16 +21,18 @@ void check_sizes(std::initializer_list<std::int64_t> batch, std::initializer_lis
                  std::initializer_list<std::int64_t> n, std::initializer_list<std::int64_t> k,
                  Regime regime = Regime::matmul) {
   std::mt19937 random(7);
-  for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
-    CAPTURE(name(kernels));
-    for (const Look& look : {Look{.shuffle = false}, Look{}, Look{.pad = true},
-                             Look{.reverse = true, .pad = true, .skew = 3}}) {
-      Contraction<T> contraction(loops_of(batch), loops_of(m), loops_of(n), loops_of(k), look,
-                                 random);
-      contraction.step.regime = regime;
-      contraction.arrange();
+  for (const Look& look : {Look{.shuffle = false}, Look{}, Look{.pad = true},
+                           Look{.reverse = true, .pad = true, .skew = 3}}) {
+    Contraction<T> contraction(loops_of(batch), loops_of(m), loops_of(n), loops_of(k), look,
+                               random);
+    contraction.step.regime = regime;
+    contraction.arrange();
+    const auto answers = contraction.answers();
+    for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
+      CAPTURE(name(kernels));
+      contraction.clear();
       contraction.run(*kernels);
-      CHECK(contraction.worst() <= 1);
+      CHECK(contraction.worst(answers) <= 1);
     }
   }
 }
@@ -46,13 +48,19 @@ void check_random(int count, std::uint32_t seed) {
     }
     return loops;
   };
+  // Without a bound, a few giants would take nearly all of the time.
+  constexpr std::int64_t kMostProducts = 1 << 19;
   const auto& tables = kernel::supported_kernels();
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count;) {
+    const Loops batch = group(4, 2), m = group(11, 3), n = group(11, 3), k = group(9, 3);
+    if (positions(batch) * positions(m) * positions(n) * positions(k) > kMostProducts) continue;
+    CAPTURE(i);
+    ++i;
     const Look look{.shuffle = true,
                     .reverse = random() % 4 == 0,
                     .pad = random() % 3 == 0,
                     .skew = static_cast<std::int64_t>(random() % 5)};
-    Contraction<T> contraction(group(4, 2), group(11, 3), group(11, 3), group(9, 3), look, random);
+    Contraction<T> contraction(batch, m, n, k, look, random);
     if (random() % 4 != 0) contraction.arrange();  // any order must do
     plan::Contract& step = contraction.step;
     if (step.k.empty()) {
@@ -65,8 +73,7 @@ void check_random(int count, std::uint32_t seed) {
       step.regime = random() % 2 == 0 ? Regime::matmul : Regime::small_batched;
     }
     contraction.run(*tables[random() % tables.size()]);
-    CAPTURE(i);
-    REQUIRE(contraction.worst() <= 1);
+    REQUIRE(contraction.worst(contraction.answers()) <= 1);
   }
 }
 
@@ -128,7 +135,7 @@ TEST_SUITE("exec") {
       contraction.b[7] = -std::numeric_limits<float>::infinity();
       contraction.arrange();
       contraction.run(*kernels);
-      CHECK(contraction.worst() <= 1);
+      CHECK(contraction.worst(contraction.answers()) <= 1);
     }
   }
 
