@@ -74,8 +74,15 @@ std::size_t batch_rank(const Expr& s) { return s.rank() < 3 ? 0 : s.rank() - 3; 
 
 Expr lengths_term(const char* function, const Expr& lengths, const Expr& s) {
   check_integers(function, "lengths", lengths);
-  if (lengths.rank() == 0) return lengths;
-  return named_at(function, "lengths", lengths, s, first_axes(batch_rank(s)));
+  const std::int64_t keys = s.shape().back();
+  // Sizes that are known only when a plan is called cannot be compared here.
+  const Expr checked =
+      keys < 0 ? lengths
+               : graph::bounded(
+                     lengths, 0, keys,
+                     fmt::format("{}: a length is {{}}, but there are {} keys", function, keys));
+  if (checked.rank() == 0) return checked;
+  return named_at(function, "lengths", checked, s, first_axes(batch_rank(s)));
 }
 
 /// Segment numbers (..., position) of the axis `at` of the scores: heads are passed over.

@@ -22,6 +22,12 @@ constexpr std::int64_t kFirstKeys = 24;
 template <class T>
 constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
 
+/// The rows from `first` on.
+template <class T>
+kernel::Ahead<T> ahead_of(const kernel::Ahead<T>& ahead, std::int64_t first) {
+  return {ahead.data, ahead.at + first, ahead.rows - first, ahead.elements};
+}
+
 }  // namespace
 
 template <class T>
@@ -44,6 +50,8 @@ AttendFold<T>::Work::Work(const AttendShared<T>& shared, std::byte* memory) {
   factors = carver.take<T>(width);
   largest = carver.take<T>(width);
   v_at = carver.take<std::int64_t>(kKeyBlock);
+  q_ahead = carver.take<std::int64_t>(width);
+  out_ahead = carver.take<std::int64_t>(width);
   bias = carver.take<T>(kKeyBlock * width);
   q_plain = carver.take<T>(inner * width);
   program = carver.take<std::byte>(static_cast<std::int64_t>(shared.scores.scratch_bytes()));
@@ -147,11 +155,48 @@ void AttendFold<T>::add(std::span<const Segment> segments, std::int64_t first, s
     const std::int64_t key = std::max(first, segment.key);
     const std::int64_t keys = std::min(last, segment.key + segment.keys) - key;
     if (keys <= 0) continue;
-    if (filled_ + keys > kKeyBlock) flush();
+    if (filled_ + keys > kKeyBlock) {
+      k_ahead_ = {keys_.k, keys_.k_at + key, keys, inner()};
+      v_ahead_ = {keys_.v, keys_.v_at + key, keys, columns()};
+      flush();
+    }
     parts_.push_back({.key = key, .keys = keys, .form = segment.form, .at = filled_});
     filled_ += keys;
   }
+  look_ahead();
   flush();
+}
+
+template <class T>
+void AttendFold<T>::list_rows(std::int64_t row, std::int64_t rows, const Dims& strides,
+                              std::int64_t* to) const {
+  const std::int64_t axis = shared_.rows.innermost(), run = shared_.rows.run();
+  const std::int64_t stride = axis < 0 ? 0 : strides[static_cast<std::size_t>(axis)];
+  for (std::int64_t r = 0; r < rows;) {
+    const std::int64_t count = std::min(rows - r, run - (row + r) % run);
+    const std::int64_t at = shared_.rows.offset(row + r, strides);
+    for (std::int64_t i = 0; i < count; ++i) to[r + i] = at + i * stride;
+    r += count;
+  }
+}
+
+/// At the last keys the rows of out come next, and the queries of the tile before this one.
+template <class T>
+void AttendFold<T>::look_ahead() {
+  k_ahead_ = v_ahead_ = {};
+  if (shared_.out_dense) {
+    list_rows(row_, rows_, shared_.out_strides, work_.out_ahead);
+    const T* const out = reinterpret_cast<const T*>(shared_.frame.address(shared_.step.out)) +
+                         shared_.batch.offset(batch_, shared_.out_strides);
+    v_ahead_ = {out, work_.out_ahead, rows_, columns()};
+  }
+  const std::int64_t rows = std::min(row_, shared_.tile_rows());
+  if (shared_.q_dense && rows > 0) {
+    list_rows(row_ - rows, rows, shared_.q_strides, work_.q_ahead);
+    const T* const q = reinterpret_cast<const T*>(shared_.frame.address(shared_.step.q)) +
+                       shared_.batch.offset(batch_, shared_.q_strides);
+    k_ahead_ = {q, work_.q_ahead, rows, inner()};
+  }
 }
 
 template <class T>
@@ -164,7 +209,7 @@ void AttendFold<T>::flush() {
   if (drift == Drift::invalid) {
     // Perhaps a key that the program hides met NaN or infinity in the dot product.
     for (Part& part : parts_) {
-      if (part.biased && part.form->linear) evaluate_general(part);
+      if (part.bias != nullptr && part.form->linear) evaluate_general(part);
     }
     score_all();
     drift = shared_.functions.judge(work_.sums, vectors_);
@@ -187,10 +232,25 @@ void AttendFold<T>::prepare_part(Part& part) {
   const kernel::TileProgram& program = *part.form->program;
   prepare(program);
   T* const bias = work_.bias + part.at * width();
-  shared_.scores.evaluate(program, box(part.key, part.keys), nullptr, width(),
-                          reinterpret_cast<std::byte*>(bias), sizeof(T), work_.program);
-  part.biased = true;
-  if (!shared_.functions.moderate(bias, part.keys, vectors_)) evaluate_general(part);
+  std::byte* const out = reinterpret_cast<std::byte*>(bias);
+  const AttendBox all = box(part.key, part.keys);
+  std::int64_t count = part.keys * width();
+  part.bias = bias;
+  part.bias_step = width();
+  // Lines of a Toeplitz matrix lie in one array, each a step before the last. It pays from two keys
+  // on, and needs no more room than they have.
+  if (part.form->by_difference && part.keys > 1 && shared_.scores.is_simple(all)) {
+    const auto& functions = shared_.functions;
+    count = (part.keys - 1 + width() + functions.lanes - 1) / functions.lanes * functions.lanes;
+    const std::int64_t run = shared_.keys.run(), row_run = shared_.rows.run();
+    const std::int64_t most = part.key % run + part.keys - 1 - row_ % row_run;
+    shared_.scores.evaluate_differences(program, all, most, count, out, sizeof(T), work_.program);
+    part.bias = bias + part.keys - 1;
+    part.bias_step = -1;
+  } else {
+    shared_.scores.evaluate(program, all, nullptr, width(), out, sizeof(T), work_.program);
+  }
+  if (!shared_.functions.moderate(bias, count)) evaluate_general(part);
 }
 
 /// All of the scores, as the program writes them.
@@ -212,7 +272,8 @@ void AttendFold<T>::evaluate_general(Part& part) {
                           reinterpret_cast<const std::byte*>(dots), width(),
                           reinterpret_cast<std::byte*>(scores), sizeof(T), work_.program);
   part.form = &form;
-  part.biased = true;
+  part.bias = scores;
+  part.bias_step = width();
 }
 
 template <class T>
@@ -224,10 +285,12 @@ void AttendFold<T>::score_part(const Part& part, std::int64_t keys, bool exponen
        .k_at = keys_.k_at + part.key,
        .inner = linear ? inner() : 0,
        .keys = keys,
-       .bias = part.biased ? work_.bias + part.at * width() : nullptr,
+       .bias = part.bias,
+       .bias_step = part.bias_step,
        .reference = exponentials ? state_.reference : nullptr,
        .out = work_.weights + part.at * width(),
-       .sums = work_.sums},
+       .sums = work_.sums,
+       .ahead = exponentials ? ahead_of(k_ahead_, part.at) : kernel::Ahead<T>{}},
       vectors_);
 }
 
@@ -295,7 +358,8 @@ void AttendFold<T>::add_values() {
                             .columns = columns(),
                             .keys = filled_,
                             .first = empty_,
-                            .out = state_.output},
+                            .out = state_.output,
+                            .ahead = v_ahead_},
                            vectors_);
   empty_ = false;
 }

@@ -62,8 +62,10 @@ class AttendFold {
   struct Part {
     std::int64_t key, keys;
     const ScoreForm* form;
-    std::int64_t at;      // first key in the tile of weights
-    bool biased = false;  // the biases, or the scores of a form that is not linear, are there
+    std::int64_t at;  // first key in the tile of weights
+    // The biases, or the scores of a form that is not linear.
+    const T* bias = nullptr;
+    std::int64_t bias_step = 0;
   };
 
   std::int64_t width() const noexcept { return vectors_ * shared_.functions.lanes; }
@@ -74,6 +76,9 @@ class AttendFold {
     return {batch_, row_, rows_, key, keys};
   }
   const T* queries(double scale);
+  /// Lists the offsets of rows.
+  void list_rows(std::int64_t row, std::int64_t rows, const Dims& strides, std::int64_t* to) const;
+  void look_ahead();
   void flush();
   void prepare_part(Part& part);
   void evaluate_general(Part& part);
@@ -96,7 +101,7 @@ class AttendFold {
   };
   struct Work {
     T *q_scaled, *weights, *sums, *factors, *largest, *bias, *q_plain;
-    std::int64_t* v_at;
+    std::int64_t *v_at, *q_ahead, *out_ahead;
     std::byte* program;
     std::size_t bytes;
     Work(const AttendShared<T>& shared, std::byte* memory);
@@ -113,6 +118,7 @@ class AttendFold {
   const kernel::TileProgram* prepared_ = nullptr;
   std::vector<Part> parts_;
   std::int64_t filled_ = 0;
+  kernel::Ahead<T> k_ahead_, v_ahead_;
 };
 
 extern template class AttendFold<float>;

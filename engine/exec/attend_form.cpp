@@ -199,4 +199,44 @@ std::optional<LinearScore> linear_form(const Program& scores, std::span<const ma
   return Walk(scores, scalars, kernels).run();
 }
 
+bool depends_on_difference(const Program& program, std::int64_t row_axis, std::int64_t key_axis,
+                           const std::vector<bool>& constant) {
+  // An integer register is whole multiples of the two positions plus what their difference decides.
+  struct Multiples {
+    bool known = false;
+    std::int64_t row = 0, key = 0;
+    bool balanced() const { return known && row + key == 0; }
+  };
+  std::vector<Multiples> multiples(program.code.size());
+  constexpr std::int64_t kMost = 8;
+  for (std::size_t i = 0; i < multiples.size(); ++i) {
+    const Instruction& code = program.code[i];
+    const auto of = [&](Register r) {
+      return r < 0 ? Multiples{.known = true} : multiples[static_cast<std::size_t>(r)];
+    };
+    const Multiples a = of(code.a), b = of(code.b), c = of(code.c);
+    const bool compares = code.op == Op::less || code.op == Op::less_equal ||
+                          code.op == Op::equal || code.op == Op::not_equal;
+    const bool integer = code.dtype == DType::i64;
+    Multiples& result = multiples[i];
+    if (code.op == Op::load) {
+      result.known = constant[static_cast<std::size_t>(code.arg)];
+    } else if (code.op == Op::index) {
+      result = {true, code.arg == row_axis ? 1 : 0, code.arg == key_axis ? 1 : 0};
+    } else if (integer && code.op == Op::neg) {
+      result = {a.known, -a.row, -a.key};
+    } else if (integer && code.op == Op::add) {
+      result = {a.known && b.known, a.row + b.row, a.key + b.key};
+    } else if (compares || (integer && code.op == Op::sub)) {
+      result = {a.known && b.known, a.row - b.row, a.key - b.key};
+      // Comparing looks at the difference of the sides alone.
+      if (compares) result = {.known = result.balanced()};
+    } else {
+      result.known = a.balanced() && b.balanced() && c.balanced();
+    }
+    result.known &= std::abs(result.row) <= kMost && std::abs(result.key) <= kMost;
+  }
+  return multiples.back().balanced();
+}
+
 }  // namespace einkern::exec

@@ -25,4 +25,9 @@ std::optional<LinearScore> linear_form(const map::Program& scores,
                                        std::span<const map::Scalar> scalars,
                                        const kernel::MapKernels& kernels);
 
+/// Does a program depend on the positions along two axes through their difference alone?
+/// `constant[i]`: load i does not move along either axis.
+bool depends_on_difference(const map::Program& program, std::int64_t row_axis,
+                           std::int64_t key_axis, const std::vector<bool>& constant);
+
 }  // namespace einkern::exec

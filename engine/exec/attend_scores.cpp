@@ -60,7 +60,17 @@ const ScoreForm* AttendScores::form_for(const std::vector<map::Range>& ranges) {
   if (auto linear = linear_form(program, frame_.scalars, frame_.kernels.map)) {
     form->linear = true;
     form->factor = linear->factor;
-    if (linear->bias) form->program.emplace(*linear->bias, scalars_, frame_.kernels.map);
+    if (linear->bias) {
+      form->program.emplace(*linear->bias, scalars_, frame_.kernels.map);
+      const std::int64_t row_axis = rows_.innermost(), key_axis = keys_.innermost();
+      std::vector<bool> constant{false};
+      for (const Input& input : inputs_) {
+        constant.push_back(stride_at(input.strides, row_axis) == 0 &&
+                           stride_at(input.strides, key_axis) == 0);
+      }
+      form->by_difference = row_axis >= 0 && key_axis >= 0 &&
+                            depends_on_difference(*linear->bias, row_axis, key_axis, constant);
+    }
   } else {
     form->program.emplace(program, frame_.scalars, frame_.kernels.map);
   }
@@ -121,6 +131,42 @@ void AttendScores::evaluate(const kernel::TileProgram& program, const AttendBox&
       key += count;
     }
     row += columns;
+  }
+}
+
+bool AttendScores::is_simple(const AttendBox& box) const noexcept {
+  return box.row / rows_.run() == (box.row + box.rows - 1) / rows_.run() &&
+         box.key / keys_.run() == (box.key + box.keys - 1) / keys_.run();
+}
+
+void AttendScores::evaluate_differences(const kernel::TileProgram& program, const AttendBox& box,
+                                        std::int64_t most, std::int64_t count, std::byte* out,
+                                        std::size_t bytes, std::byte* scratch) const noexcept {
+  const std::size_t rank = step_.axes.size();
+  Dims index(rank, 0);
+  batch_.locate(box.batch, index);
+  rows_.locate(box.row, index);
+  keys_.locate(box.key, index);
+  SmallVector<TileIndex, 6> indices(rank);
+  for (std::size_t axis = 0; axis < rank; ++axis) indices[axis] = {index[axis], 0, 0};
+  SmallVector<TileOperand, 6> operands(inputs_.size() + 1);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Input& input = inputs_[i];
+    std::int64_t offset = 0;
+    for (std::size_t axis = 0; axis < rank; ++axis) offset += index[axis] * input.strides[axis];
+    operands[i + 1] = {.data = const_cast<std::byte*>(input.data) +
+                               offset * static_cast<std::int64_t>(size_of(input.dtype))};
+  }
+  // The row stays; the key falls.
+  const std::int64_t row = index[static_cast<std::size_t>(rows_.innermost())];
+  for (std::int64_t i = 0; i < count; i += program.capacity()) {
+    indices[static_cast<std::size_t>(keys_.innermost())] = {row + most - i, 0, -1};
+    program.run(
+        {.columns = std::min(program.capacity(), count - i),
+         .inputs = operands,
+         .indices = indices,
+         .out = {.data = out + i * static_cast<std::int64_t>(bytes), .row_stride = 0, .stride = 1}},
+        scratch);
   }
 }
 

@@ -23,6 +23,7 @@ struct ScoreForm {
   bool linear = false;  // factor * dot + program (or 0), else program(dot)
   double factor = 1;
   std::optional<kernel::TileProgram> program;
+  bool by_difference = false;  // the bias depends on the difference of row and key alone
 
   bool plain() const noexcept { return linear && !program; }
 };
@@ -60,6 +61,13 @@ class AttendScores {
   void evaluate(const kernel::TileProgram& program, const AttendBox& box, const std::byte* dots,
                 std::int64_t width, std::byte* out, std::size_t bytes,
                 std::byte* scratch) const noexcept;
+
+  /// Does a box lie along one axis of rows and one of keys?
+  bool is_simple(const AttendBox& box) const noexcept;
+  /// out[i] = program where key - row is `most - i`, for a simple box (whatever its ends).
+  void evaluate_differences(const kernel::TileProgram& program, const AttendBox& box,
+                            std::int64_t most, std::int64_t count, std::byte* out,
+                            std::size_t bytes, std::byte* scratch) const noexcept;
 
  private:
   struct Input {

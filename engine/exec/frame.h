@@ -32,5 +32,6 @@ void run(const plan::Softmax& step, const Frame& frame);
 void run(const plan::Copy& step, const Frame& frame);
 void run(const plan::Fill& step, const Frame& frame);
 void run(const plan::Attend& step, const Frame& frame);
+void run(const plan::Check& step, const Frame& frame);
 
 }  // namespace einkern::exec

@@ -344,6 +344,10 @@ Expr concat(const char* function, const std::vector<Expr>& parts, std::size_t ax
   return make(Concat{axis}, std::move(inputs), std::move(result));
 }
 
+Expr bounded(const Expr& x, std::int64_t low, std::int64_t high, const std::string& message) {
+  return make(Bounded{low, high, message}, {x.node()}, closed_type("bounded", x));
+}
+
 bool has_open_axes(const Expr& x) { return !x.node()->type.open.empty(); }
 
 }  // namespace einkern::graph

@@ -56,6 +56,10 @@ Expr relabel(const char* function, const Expr& x, const std::vector<std::string>
              bool by_name);
 Expr concat(const char* function, const std::vector<Expr>& parts, std::size_t axis);
 
+/// The same integers, checked by every evaluation to lie in low..high before anything depends on
+/// them; otherwise ValueError with `message`, whose `{}` becomes the first element that does not.
+Expr bounded(const Expr& x, std::int64_t low, std::int64_t high, const std::string& message);
+
 /// Is this expression still waiting for axes to meet?
 bool has_open_axes(const Expr& x);
 

@@ -81,7 +81,8 @@ bool needs_detour(const std::vector<Tensor>& outs, const Collected& collected,
     }
   }
   return std::any_of(collected.order.begin(), collected.order.end(), [](const NodePtr& node) {
-    return !node->inputs.empty() && node->type.dtype == DType::i64;
+    return std::holds_alternative<Bounded>(node->op) ||
+           (!node->inputs.empty() && node->type.dtype == DType::i64);
   });
 }
 

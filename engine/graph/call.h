@@ -28,8 +28,8 @@ void run_into(const Call& call, const std::vector<Tensor>& outs, int threads);
 void check_out(const char* function, const Tensor& out, const Type& type);
 
 /// Must the value be computed elsewhere first? True when an output shares memory with a leaf or
-/// another output, or when the plan can fail half-way (integer arithmetic), which must leave
-/// outputs untouched.
+/// another output, or when the plan can fail half-way (integer arithmetic, checks), which must
+/// leave outputs untouched.
 bool needs_detour(const std::vector<Tensor>& outs, const Collected& collected,
                   const std::vector<Tensor>& leaves);
 

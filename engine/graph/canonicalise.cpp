@@ -109,6 +109,11 @@ struct OperationKey {
     number(op.by_name);
   }
   void operator()(const Concat& op) const { number(op.axis); }
+  void operator()(const Bounded& op) const {
+    key.put(op.low);
+    key.put(op.high);
+    key.put(op.message);
+  }
   void operator()(const Visible& op) const {
     key.put(op.alignment);
     key.put(op.negated);

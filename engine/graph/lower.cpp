@@ -123,6 +123,12 @@ class Lowering {
         }
       }
     }
+    if (const auto* op = std::get_if<Bounded>(&node.op)) {
+      const plan::Operand at = places_.at(node.inputs[0].get());
+      builder_.add(plan::Check{at, op->low, op->high, op->message});
+      places_[&node] = at;
+      return;
+    }
     const plan::Operand out = memory_for(node);
     std::visit([&](const auto& op) { compute(node, op, out); }, node.op);
     places_[&node] = out;

@@ -105,6 +105,11 @@ struct Relabel {
 struct Concat {
   std::size_t axis;
 };
+/// Its input, whose elements are checked to lie in low..high when the plan runs.
+struct Bounded {
+  std::int64_t low, high;
+  std::string message;  // `{}`: the first element that does not
+};
 // Made by rules only.
 /// Which elements of masked scores are visible: the conjunction of its inputs, each negated on
 /// demand. Axes that no condition depends on have size 1.
@@ -142,8 +147,8 @@ struct Attend {
 struct AttendLogsumexp {};
 
 using Operation = std::variant<Leaf, Input, Constant, Index, Elementwise, Einsum, Reduce, Softmax,
-                               Permute, Slice, Split, Merge, Expand, Relabel, Concat, Visible,
-                               SelectEinsum, Dot, Attend, AttendLogsumexp>;
+                               Permute, Slice, Split, Merge, Expand, Relabel, Concat, Bounded,
+                               Visible, SelectEinsum, Dot, Attend, AttendLogsumexp>;
 
 /// One immutable node. Destroying the last handle of a deep graph does not recurse.
 struct Node {

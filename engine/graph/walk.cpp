@@ -50,6 +50,7 @@ struct Rebuilder {
     return relabel("named", in[0], op.labels, op.by_name);
   }
   Expr operator()(const Concat& op) const { return concat("concat", in, op.axis); }
+  Expr operator()(const Bounded& op) const { return bounded(in[0], op.low, op.high, op.message); }
   // Sources have no inputs; nodes made by rules come after types are final.
   template <class Fixed>
   Expr operator()(const Fixed&) const {

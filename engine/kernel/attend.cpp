@@ -34,6 +34,16 @@ using Tag = hn::ScalableTag<T>;
 template <class T>
 inline constexpr std::int64_t kLanes = hn::MaxLanes(Tag<T>());
 
+/// Elements of a cache line.
+template <class T>
+inline constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+
+/// Asks a line into L2. L1 is full of weights.
+HWY_INLINE void fetch(const void* line) {
+  constexpr int kRead = 0, kSecondLevel = 2;
+  __builtin_prefetch(line, kRead, kSecondLevel);
+}
+
 /// x log2(e) - reference for any score. Rounded once where the scores decide; the product rounds
 /// first where it is so large that its rest would, and never to infinity: a row of lowest() is
 /// uniform.
@@ -55,20 +65,25 @@ HWY_NOINLINE void score_tile(const ScoreBlock<T>& block, std::int64_t first) {
   using Vector = hn::Vec<Tag<T>>;
   constexpr std::int64_t N = kLanes<T>, kWidth = V * N;
   const T* rows[H];
+  HWY_UNROLL(16)
   for (int j = 0; j < H; ++j) rows[j] = block.k + block.k_at[first + j];
 
   Vector sum[H][V];
+  HWY_UNROLL(4)
   for (int v = 0; v < V; ++v) {
     const Vector start =
         block.reference == nullptr ? hn::Zero(d) : hn::Neg(hn::Load(d, block.reference + v * N));
+    HWY_UNROLL(16)
     for (int j = 0; j < H; ++j) sum[j][v] = start;
   }
   if (block.bias != nullptr) {
     const auto log2_e = hn::Set(d, static_cast<T>(0x1.71547652b82fep+0));
-    const T* bias = block.bias + first * kWidth;
+    const T* bias = block.bias + first * block.bias_step;
+    HWY_UNROLL(16)
     for (int j = 0; j < H; ++j) {
+      HWY_UNROLL(4)
       for (int v = 0; v < V; ++v) {
-        const auto x = hn::Load(d, bias + j * kWidth + v * N);
+        const auto x = hn::LoadU(d, bias + j * block.bias_step + v * N);
         sum[j][v] =
             block.inner == 0 ? rebase(d, x, log2_e, sum[j][v]) : hn::MulAdd(x, log2_e, sum[j][v]);
       }
@@ -76,40 +91,50 @@ HWY_NOINLINE void score_tile(const ScoreBlock<T>& block, std::int64_t first) {
   }
   const T* q = block.q;
   const std::int64_t inner = block.inner;
-  const auto step = [&](std::int64_t i) HWY_ATTR {
-    Vector columns[V];
-    for (int v = 0; v < V; ++v) columns[v] = hn::Load(d, q + v * N);
-    for (int j = 0; j < H; ++j) {
-      const Vector key = hn::Set(d, rows[j][i]);
-      for (int v = 0; v < V; ++v) sum[j][v] = hn::MulAdd(key, columns[v], sum[j][v]);
+  const Ahead<T>& ahead = block.ahead;
+  const bool fetches = first + H <= ahead.rows;
+  for (std::int64_t i = 0; i < inner;) {
+    if (fetches && i < ahead.elements) {
+      HWY_UNROLL(16)
+      for (int j = 0; j < H; ++j) fetch(ahead.data + ahead.at[first + j] + i);
     }
-    q += kWidth;
-  };
-  std::int64_t i = 0;
-  for (; i + 4 <= inner; i += 4) {
-    step(i);
-    step(i + 1);
-    step(i + 2);
-    step(i + 3);
+    const std::int64_t end = HWY_MIN(i + kLine<T>, inner);
+    HWY_UNROLL(4)
+    for (; i < end; ++i, q += kWidth) {
+      Vector columns[V];
+      HWY_UNROLL(4)
+      for (int v = 0; v < V; ++v) columns[v] = hn::Load(d, q + v * N);
+      HWY_UNROLL(16)
+      for (int j = 0; j < H; ++j) {
+        const Vector key = hn::Set(d, rows[j][i]);
+        HWY_UNROLL(4)
+        for (int v = 0; v < V; ++v) sum[j][v] = hn::MulAdd(key, columns[v], sum[j][v]);
+      }
+    }
   }
-  for (; i < inner; ++i) step(i);
 
   T* out = block.out + first * kWidth;
   if (block.reference == nullptr) {
+    HWY_UNROLL(16)
     for (int j = 0; j < H; ++j) {
+      HWY_UNROLL(4)
       for (int v = 0; v < V; ++v) hn::Store(sum[j][v], d, out + j * kWidth + v * N);
     }
     return;
   }
   Vector total[V];
+  HWY_UNROLL(4)
   for (int v = 0; v < V; ++v) total[v] = hn::Load(d, block.sums + v * N);
+  HWY_UNROLL(16)
   for (int j = 0; j < H; ++j) {
+    HWY_UNROLL(4)
     for (int v = 0; v < V; ++v) {
       const Vector weight = exp2_score(d, sum[j][v]);
       total[v] = hn::Add(total[v], weight);
       hn::Store(weight, d, out + j * kWidth + v * N);
     }
   }
+  HWY_UNROLL(4)
   for (int v = 0; v < V; ++v) hn::Store(total[v], d, block.sums + v * N);
 }
 
@@ -120,7 +145,9 @@ HWY_NOINLINE void value_tile(const ValueBlock<T>& block, std::int64_t first) {
   constexpr std::int64_t N = kLanes<T>, kWidth = V * N;
   T* out = block.out + first * kWidth;
   Vector sum[H][V];
+  HWY_UNROLL(16)
   for (int c = 0; c < H; ++c) {
+    HWY_UNROLL(4)
     for (int v = 0; v < V; ++v) {
       sum[c][v] = block.first ? hn::Zero(d) : hn::Load(d, out + c * kWidth + v * N);
     }
@@ -128,26 +155,29 @@ HWY_NOINLINE void value_tile(const ValueBlock<T>& block, std::int64_t first) {
   const T* weights = block.weights;
   const T* const values = block.v + first;
   const std::int64_t* at = block.v_at;
-  const auto step = [&](std::int64_t j) HWY_ATTR {
+  const std::int64_t keys = block.keys;
+  // Every tile fetches one line of each row ahead; the first tiles are enough for all lines.
+  const std::int64_t line = first / H * kLine<T>;
+  const T* const ahead = block.ahead.data + line;
+  const std::int64_t* const ahead_at = block.ahead.at;
+  const std::int64_t ahead_rows = line < block.ahead.elements ? block.ahead.rows : 0;
+  HWY_UNROLL(4)
+  for (std::int64_t j = 0; j < keys; ++j, weights += kWidth) {
+    if (j < ahead_rows) fetch(ahead + ahead_at[j]);
     const T* const row = values + at[j];
     Vector columns[V];
+    HWY_UNROLL(4)
     for (int v = 0; v < V; ++v) columns[v] = hn::Load(d, weights + v * N);
+    HWY_UNROLL(16)
     for (int c = 0; c < H; ++c) {
       const Vector value = hn::Set(d, row[c]);
+      HWY_UNROLL(4)
       for (int v = 0; v < V; ++v) sum[c][v] = hn::MulAdd(value, columns[v], sum[c][v]);
     }
-    weights += kWidth;
-  };
-  const std::int64_t keys = block.keys;
-  std::int64_t j = 0;
-  for (; j + 4 <= keys; j += 4) {
-    step(j);
-    step(j + 1);
-    step(j + 2);
-    step(j + 3);
   }
-  for (; j < keys; ++j) step(j);
+  HWY_UNROLL(16)
   for (int c = 0; c < H; ++c) {
+    HWY_UNROLL(4)
     for (int v = 0; v < V; ++v) hn::Store(sum[c][v], d, out + c * kWidth + v * N);
   }
 }
@@ -225,12 +255,12 @@ void largest(const T* scores, std::int64_t keys, std::int64_t vectors, T* most) 
 }
 
 template <class T>
-bool moderate(const T* bias, std::int64_t keys, std::int64_t vectors) noexcept {
+bool moderate(const T* bias, std::int64_t n) noexcept {
   const Tag<T> d;
   const auto most = hn::Set(d, static_cast<T>(kMostBias)), least = hn::Neg(most);
   const auto hidden = hn::Set(d, -std::numeric_limits<T>::infinity());
-  for (std::int64_t i = 0; i < keys * vectors; ++i) {
-    const auto x = hn::Load(d, bias + i * kLanes<T>);
+  for (std::int64_t i = 0; i < n; i += kLanes<T>) {
+    const auto x = hn::Load(d, bias + i);
     const auto above = hn::Or(hn::Ge(x, least), hn::Eq(x, hidden));
     if (!hn::AllTrue(d, hn::And(hn::Le(x, most), above))) return false;
   }

@@ -10,6 +10,15 @@
 
 namespace einkern::kernel {
 
+/// Rows that a kernel asks into L2 while it computes, evenly: keys and values of the block after
+/// the one at hand.
+template <class T>
+struct Ahead {
+  const T* data = nullptr;
+  const std::int64_t* at = nullptr;  // offset of every row
+  std::int64_t rows = 0, elements = 0;
+};
+
 /// Dot products of a tile of rows with some keys, and their exponentials to base 2.
 template <class T>
 struct ScoreBlock {
@@ -17,10 +26,14 @@ struct ScoreBlock {
   const T* k = nullptr;  // element i of key j: k[k_at[j] + i]
   const std::int64_t* k_at = nullptr;
   std::int64_t inner = 0, keys = 0;
-  const T* bias = nullptr;  // [keys][rows], natural units, added after a factor of log2(e); or null
+  // Natural units, added after a factor of log2(e); or null. Key j begins at bias + j * bias_step:
+  // the width of the tile, or -1 where biases depend on the difference of row and key.
+  const T* bias = nullptr;
+  std::int64_t bias_step = 0;
   const T* reference = nullptr;  // [rows], subtracted; or null for scores without exponentials
   T* out = nullptr;              // [keys][rows]
   T* sums = nullptr;             // [rows], exponentials are added; unused for plain scores
+  Ahead<T> ahead = {};
 };
 
 /// out[c, r] = (or +=) sum_j weights[j, r] v[v_at[j] + c].
@@ -32,6 +45,7 @@ struct ValueBlock {
   std::int64_t columns = 0, keys = 0;
   bool first = false;  // out holds nothing yet
   T* out = nullptr;    // [columns][rows]
+  Ahead<T> ahead = {};
 };
 
 /// What the sums of exponentials of a block say about the references of its rows.
@@ -58,8 +72,9 @@ struct AttendFunctions {
   /// largest[r] = max(largest[r], scores[j, r]) over keys j; NaN never wins over a number.
   void (*largest)(const T* scores, std::int64_t keys, std::int64_t vectors,
                   T* largest) noexcept = nullptr;
-  /// Are all of bias[j, r] -inf or of a size that may join a sum of products without drowning it?
-  bool (*moderate)(const T* bias, std::int64_t keys, std::int64_t vectors) noexcept = nullptr;
+  /// Are all of n (whole vectors) biases -inf or of a size that may join a sum of products without
+  /// drowning it?
+  bool (*moderate)(const T* bias, std::int64_t n) noexcept = nullptr;
   Drift (*judge)(const T* sums, std::int64_t vectors) noexcept = nullptr;
   void (*values)(const ValueBlock<T>& block, std::int64_t vectors) noexcept = nullptr;
   /// x[c, r] *= factors[r]; are all products finite?

@@ -88,6 +88,8 @@ Estimate work(const Softmax& s) {
 
 Estimate work(const Copy& s) { return {0, bytes(s.in), bytes(s.out), 0}; }
 
+Estimate work(const Check& s) { return {elements(s.in.layout.shape), bytes(s.in), 0, 0}; }
+
 Estimate work(const Fill& s) { return {0, 0, bytes(s.out), 0}; }
 
 Estimate work(const Attend& s) {

@@ -46,7 +46,7 @@ std::string_view name_of(ReduceOp op) noexcept {
 
 std::string_view name_of(const Step& step) noexcept {
   constexpr std::string_view kNames[] = {
-      "contract", "select_contract", "reduce", "map", "softmax", "copy", "fill", "attend"};
+      "contract", "select_contract", "reduce", "map", "softmax", "copy", "fill", "attend", "check"};
   static_assert(std::size(kNames) == std::variant_size_v<Step>);
   return kNames[step.index()];
 }
@@ -67,6 +67,7 @@ std::vector<Operand> reads_of(const Step& step) {
                         },
                         [](const Copy& s) { return Operands{s.in}; },
                         [](const Fill&) { return Operands{}; },
+                        [](const Check& s) { return Operands{s.in}; },
                         [](const Attend& s) {
                           Operands all{s.q, s.k, s.v};
                           all.insert(all.end(), s.inputs.begin(), s.inputs.end());
@@ -81,12 +82,14 @@ const Operand& written_by(const Step& step) {
   return std::visit(Overloaded{
                         [](const Contract& s) -> const Operand& { return s.c; },
                         [](const SelectContract& s) -> const Operand& { return s.contract.c; },
+                        [](const Check& s) -> const Operand& { return s.in; },
                         [](const auto& s) -> const Operand& { return s.out; },
                     },
                     step);
 }
 
 std::vector<Operand> writes_of(const Step& step) {
+  if (std::holds_alternative<Check>(step)) return {};
   std::vector<Operand> all{written_by(step)};
   if (const auto* attend = std::get_if<Attend>(&step); attend && attend->logsumexp.value >= 0) {
     all.push_back(attend->logsumexp);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -129,7 +130,16 @@ struct Attend {
   std::vector<Operand> inputs;
 };
 
-using Step = std::variant<Contract, SelectContract, Reduce, Map, Softmax, Copy, Fill, Attend>;
+/// Every element of `in` (integers) lies in low..high; otherwise the run fails with a ValueError
+/// whose text is `message` with `{}` replaced by the first element that does not.
+struct Check {
+  Operand in;
+  std::int64_t low = 0, high = 0;
+  std::string message;
+};
+
+using Step =
+    std::variant<Contract, SelectContract, Reduce, Map, Softmax, Copy, Fill, Attend, Check>;
 std::string_view name_of(const Step& step) noexcept;
 
 }  // namespace einkern::plan

@@ -221,6 +221,24 @@ TEST_SUITE("attention") {
     });
   }
 
+  TEST_CASE("a length beyond the keys is an error of the evaluation, and touches no output") {
+    const Tensor q = zeros({2, 1, 3, 4}, f64), k = zeros({2, 1, 5, 4}, f64);
+    for (const DType dtype : {i64, i32, i8}) {
+      const Expr late =
+          dot_product_attention(q, k, k, {.lengths = tensor<I>({5, 6}).astype(dtype)}).output;
+      const Expr negative =
+          dot_product_attention(q, k, k, {.lengths = tensor<I>({-1, 5}).astype(dtype)}).output;
+      const Tensor out = full({2, 1, 3, 4}, 7, f64);
+      CHECK_THROWS_WITH_AS(eval_into(out, late),
+                           "dot_product_attention: a length is 6, but there are 5 keys",
+                           ValueError);
+      CHECK_THROWS_WITH_AS(eval_into(out, negative),
+                           "dot_product_attention: a length is -1, but there are 5 keys",
+                           ValueError);
+      CHECK(out.to_vector<double>() == std::vector<double>(24, 7.0));
+    }
+  }
+
   TEST_CASE("lengths over two batch axes; one length for all") {
     const Array q = noise({6, 2, 5, 4}, 4), k = noise({6, 2, 7, 4}, 5), v = noise({6, 2, 7, 3}, 6);
     const auto two = [](const Tensor& t) { return t.split(0, {"x", "y"}, {2, 3}).with_labels({}); };
