@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../../../engine/base/error.h"
+#include "threads.h"
 #include "views.h"
 
 using namespace einkern;

@@ -11,6 +11,7 @@
 #include "../../../engine/base/machine.h"
 #include "../../../engine/exec/parallel.h"
 #include "contraction.h"
+#include "threads.h"
 
 using namespace einkern;
 using namespace einkern::test;
@@ -47,17 +48,15 @@ template <class T>
 void check_same_bits() {
   for (Contraction<T>& contraction : large_contractions<T>()) {
     std::vector<T> first;
-    const auto check = [&] {
+    with_threads([&](int threads) {
+      CAPTURE(threads);
+      contraction.clear();
       contraction.run(kernel::kernels());
       if (first.empty()) first = contraction.c;
       CHECK(contraction.c == first);
-      std::fill(contraction.c.begin(), contraction.c.end(), Contraction<T>::kUntouched);
-    };
-    for (const int threads : {1, 2, 5}) {
-      CAPTURE(threads);
-      exec::in_arena(threads, [&](std::int64_t) { check(); });
-    }
+    });
     // Inside a parallel loop of the caller, at the same time as others.
+    contraction.clear();
     std::vector<Contraction<T>> copies(3, contraction);
     tbb::parallel_for(std::size_t{0}, copies.size(),
                       [&](std::size_t i) { copies[i].run(kernel::kernels()); });

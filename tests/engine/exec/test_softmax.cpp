@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "threads.h"
 #include "views.h"
 
 using namespace einkern;

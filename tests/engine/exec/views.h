@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "../../../engine/exec/frame.h"
-#include "../../../engine/exec/parallel.h"
 
 namespace einkern::test {
 
@@ -91,14 +90,6 @@ template <class Step>
 void run_step(const Step& step, std::vector<std::byte*> values, const kernel::Kernels& kernels,
               std::vector<map::Scalar> scalars = {}) {
   exec::run(step, exec::Frame{std::move(values), scalars, kernels});
-}
-
-/// Calls `f` in arenas of 1, 2 and 5 threads.
-template <class F>
-void with_threads(F&& f) {
-  for (const int threads : {1, 2, 5}) {
-    exec::in_arena(threads, [&](std::int64_t) { f(threads); });
-  }
 }
 
 template <class T>
