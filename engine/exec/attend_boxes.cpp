@@ -76,11 +76,6 @@ std::vector<bool> deciding_loads(const map::Program& program, std::size_t loads)
   return result;
 }
 
-bool has_conditions(const map::Program& program) {
-  return std::any_of(program.code.begin(), program.code.end(),
-                     [](const map::Instruction& code) { return code.dtype == DType::boolean; });
-}
-
 }  // namespace
 
 /// The search over the keys of one row tile.
@@ -100,8 +95,15 @@ class AttendScores::BoxSearch {
   std::vector<Segment> run() {
     const std::int64_t keys = scores_.keys_.count();
     if (keys > 0) search(0, keys);
-    std::stable_partition(found_.begin(), found_.end(),
-                          [](const Segment& segment) { return segment.form->plain(); });
+    // References should start high, so that few blocks have to shift them: by keys that all rows
+    // see; of biases, those of late keys, which fall with the distance as a rule; edges last.
+    const auto rank = [](const Segment& segment) {
+      return segment.form->plain() ? 0 : segment.form->undecided ? 2 : 1;
+    };
+    std::stable_sort(found_.begin(), found_.end(), [&](const Segment& a, const Segment& b) {
+      if (rank(a) != rank(b)) return rank(a) < rank(b);
+      return rank(a) == 1 && a.key > b.key;
+    });
     return std::move(found_);
   }
 

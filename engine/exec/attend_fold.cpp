@@ -152,16 +152,19 @@ const T* AttendFold<T>::queries(double scale) {
 template <class T>
 void AttendFold<T>::add(std::span<const Segment> segments, std::int64_t first, std::int64_t last) {
   for (const Segment& segment : segments) {
-    const std::int64_t key = std::max(first, segment.key);
-    const std::int64_t keys = std::min(last, segment.key + segment.keys) - key;
-    if (keys <= 0) continue;
-    if (filled_ + keys > kKeyBlock) {
-      k_ahead_ = {keys_.k, keys_.k_at + key, keys, inner()};
-      v_ahead_ = {keys_.v, keys_.v_at + key, keys, columns()};
-      flush();
+    std::int64_t key = std::max(first, segment.key);
+    const std::int64_t end = std::min(last, segment.key + segment.keys);
+    while (key < end) {
+      if (filled_ == kKeyBlock) {
+        k_ahead_ = {keys_.k, keys_.k_at + key, end - key, inner()};
+        v_ahead_ = {keys_.v, keys_.v_at + key, end - key, columns()};
+        flush();
+      }
+      const std::int64_t keys = std::min(end - key, kKeyBlock - filled_);
+      parts_.push_back({.key = key, .keys = keys, .form = segment.form, .at = filled_});
+      filled_ += keys;
+      key += keys;
     }
-    parts_.push_back({.key = key, .keys = keys, .form = segment.form, .at = filled_});
-    filled_ += keys;
   }
   look_ahead();
   flush();

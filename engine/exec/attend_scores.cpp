@@ -19,6 +19,11 @@ std::int64_t stride_at(const Dims& strides, std::int64_t axis) {
 
 }  // namespace
 
+bool has_conditions(const map::Program& program) {
+  return std::any_of(program.code.begin(), program.code.end(),
+                     [](const map::Instruction& code) { return code.dtype == DType::boolean; });
+}
+
 AttendScores::AttendScores(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
                            const AttendAxes& rows, const AttendAxes& keys, std::int64_t tile_rows)
     : step_(step),
@@ -57,6 +62,7 @@ const ScoreForm* AttendScores::form_for(const std::vector<map::Range>& ranges) {
     if (known == program) return form.get();
   }
   auto form = std::make_unique<ScoreForm>();
+  form->undecided = has_conditions(program);
   if (auto linear = linear_form(program, frame_.scalars, frame_.kernels.map)) {
     form->linear = true;
     form->factor = linear->factor;

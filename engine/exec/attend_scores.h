@@ -25,6 +25,8 @@ struct ScoreForm {
   std::optional<kernel::TileProgram> program;
   bool by_difference = false;  // the bias depends on the difference of row and key alone
 
+  bool undecided = false;  // some keys may be hidden
+
   bool plain() const noexcept { return linear && !program; }
 };
 
@@ -39,6 +41,9 @@ struct Segment {
 inline constexpr std::int64_t kKeyBlock = 192;
 /// Keys of the smallest box that is looked at.
 inline constexpr std::int64_t kKeyGroup = 16;
+
+/// Does a program compute a boolean?
+bool has_conditions(const map::Program& program);
 
 class AttendScores {
  public:

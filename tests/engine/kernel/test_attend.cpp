@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles of scores, weights and weighted values on every SIMD target: all widths, heights and tails.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <random>
+#include <vector>
+
+#include "../../../engine/kernel/flush_denormals.h"
+#include "../../../engine/kernel/kernels.h"
+
+#if defined(__SSE2__)
+#include <xmmintrin.h>
+#endif
+
+using namespace einkern;
+using kernel::AttendFunctions;
+using kernel::Drift;
+
+namespace {
+
+template <class T>
+constexpr T kInfinity = std::numeric_limits<T>::infinity();
+template <class T>
+constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
+
+/// An array aligned to a cache line.
+template <class T>
+struct Lined {
+  explicit Lined(std::int64_t n, T value = 0)
+      : size(n),
+        data(static_cast<T*>(
+            ::operator new (static_cast<std::size_t>(n + 1) * sizeof(T), std::align_val_t{64}))) {
+    std::fill_n(data, n, value);
+  }
+  ~Lined() { ::operator delete (data, std::align_val_t{64}); }
+  Lined(const Lined&) = delete;
+  Lined& operator=(const Lined&) = delete;
+  T& operator[](std::int64_t i) { return data[i]; }
+
+  std::int64_t size;
+  T* data;
+};
+
+template <class T, class F>
+void each_target(F&& f) {
+  for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
+    CAPTURE(kernels->target.name);
+    f(kernels->attend.of<T>());
+  }
+}
+
+template <class T>
+void fill(Lined<T>& x, std::mt19937& random, double size = 1) {
+  std::uniform_real_distribution<double> uniform(-size, size);
+  for (std::int64_t i = 0; i < x.size; ++i) x[i] = static_cast<T>(uniform(random));
+}
+
+constexpr double kLog2E = 1.4426950408889634;
+
+template <class T>
+void check_scores() {
+  std::mt19937 random(3);
+  const double tolerance = sizeof(T) == 4 ? 4e-6 : 1e-14;
+  each_target<T>([&](const AttendFunctions<T>& functions) {
+    for (std::int64_t vectors = 1; vectors <= functions.most_vectors; ++vectors) {
+      const std::int64_t width = vectors * functions.lanes;
+      for (std::int64_t keys = 0; keys <= 27; ++keys) {
+        for (const std::int64_t inner : {0, 1, 5, 16, 37}) {
+          for (const std::int64_t step : {std::int64_t{0}, width, std::int64_t{-1}}) {
+            Lined<T> q(inner * width), k(keys * (inner + 3) + 1), reference(width);
+            Lined<T> bias((keys + 1) * width), out(keys * width + 1, T{-7}), sums(width, T{2});
+            for (Lined<T>* x : {&q, &k, &reference, &bias}) fill(*x, random);
+            std::vector<std::int64_t> at;
+            for (std::int64_t j = 0; j < keys; ++j) at.push_back((keys - 1 - j) * (inner + 3));
+            kernel::ScoreBlock<T> block{.q = q.data,
+                                        .k = k.data,
+                                        .k_at = at.data(),
+                                        .inner = inner,
+                                        .keys = keys,
+                                        .out = out.data,
+                                        .sums = sums.data};
+            if (step != 0) block.bias = bias.data + (step < 0 ? keys : 0);
+            block.bias_step = step;
+            const auto want = [&](std::int64_t j, std::int64_t r) {
+              double sum = 0;
+              for (std::int64_t i = 0; i < inner; ++i) {
+                sum += static_cast<double>(q[i * width + r]) *
+                       static_cast<double>(k[at[static_cast<std::size_t>(j)] + i]);
+              }
+              return step == 0 ? sum : sum + kLog2E * static_cast<double>(block.bias[j * step + r]);
+            };
+            double worst = 0;
+            functions.scores(block, vectors);
+            for (std::int64_t i = 0; i < keys * width; ++i) {
+              worst = std::max(worst,
+                               std::abs(static_cast<double>(out[i]) - want(i / width, i % width)));
+            }
+            block.reference = reference.data;
+            functions.scores(block, vectors);
+            for (std::int64_t r = 0; r < width; ++r) {
+              double sum = 2;
+              for (std::int64_t j = 0; j < keys; ++j) {
+                const double weight = std::exp2(want(j, r) - static_cast<double>(reference[r]));
+                sum += weight;
+                worst =
+                    std::max(worst, std::abs(static_cast<double>(out[j * width + r]) / weight - 1));
+              }
+              worst = std::max(worst, std::abs(static_cast<double>(sums[r]) / sum - 1));
+            }
+            CHECK(worst <= tolerance);
+            CHECK(out[keys * width] == -7);  // nothing behind the last row is touched
+          }
+        }
+      }
+    }
+  });
+}
+
+/// 2^x over its whole range, through scores without products.
+template <class T>
+void check_exponential() {
+  const double unit = std::numeric_limits<T>::epsilon() / 2;
+  each_target<T>([&](const AttendFunctions<T>& functions) {
+    const std::int64_t width = functions.lanes;
+    Lined<T> reference(width), one(width, T{1}), out(width), sums(width);
+    const std::int64_t at = 0;
+    const auto exp2 = [&](T x) {
+      kernel::ScoreBlock<T> block{.q = one.data,
+                                  .k = &x,
+                                  .k_at = &at,
+                                  .inner = 1,
+                                  .keys = 1,
+                                  .reference = reference.data,
+                                  .out = out.data,
+                                  .sums = sums.data};
+      functions.scores(block, 1);
+      return out[width - 1];
+    };
+    double worst = 0;
+    std::mt19937 random(5);
+    const double low = sizeof(T) == 4 ? -126 : -1022;
+    std::uniform_real_distribution<double> wide(low, 30), near(-1, 1);
+    for (int i = 0; i < 40000; ++i) {
+      const T x = static_cast<T>(i % 2 == 0 ? wide(random) : near(random));
+      const long double want = std::exp2(static_cast<long double>(x));
+      const double relative =
+          static_cast<double>((static_cast<long double>(exp2(x)) - want) / want);
+      // In units of the last place of the right answer.
+      const double place = static_cast<double>(std::ldexp(1.0L, std::ilogb(want)) / want);
+      worst = std::max(worst, std::abs(relative) / (2 * unit * place));
+    }
+    CHECK(worst <= 2.6);
+    CHECK(exp2(-kInfinity<T>) == 0);
+    CHECK(exp2(kInfinity<T>) == kInfinity<T>);
+    CHECK(exp2(std::numeric_limits<T>::lowest()) == 0);
+    CHECK(exp2(std::numeric_limits<T>::max()) == kInfinity<T>);
+    CHECK(exp2(static_cast<T>(low - 20)) == 0);  // flushed, not denormal
+    CHECK(std::isnan(exp2(kNaN<T>)));
+    for (int n = -100; n <= 100; ++n) {
+      CHECK(std::abs(std::ldexp(exp2(static_cast<T>(n)), -n) - 1) <= 4 * unit);
+    }
+  });
+}
+
+template <class T>
+void check_values() {
+  std::mt19937 random(4);
+  const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-13;
+  each_target<T>([&](const AttendFunctions<T>& functions) {
+    for (std::int64_t vectors = 1; vectors <= functions.most_vectors; ++vectors) {
+      const std::int64_t width = vectors * functions.lanes;
+      for (std::int64_t columns = 0; columns <= 27; ++columns) {
+        for (const std::int64_t keys : {0, 1, 6, 50}) {
+          Lined<T> weights(keys * width), v(keys * (columns + 2) + 1), out(columns * width + 1);
+          fill(weights, random);
+          fill(v, random);
+          fill(out, random);
+          std::vector<T> before(out.data, out.data + out.size);
+          std::vector<std::int64_t> at;
+          for (std::int64_t j = 0; j < keys; ++j) at.push_back((keys - 1 - j) * (columns + 2));
+          for (const bool first : {false, true}) {
+            std::copy(before.begin(), before.end(), out.data);
+            functions.values({.weights = weights.data,
+                              .v = v.data,
+                              .v_at = at.data(),
+                              .columns = columns,
+                              .keys = keys,
+                              .first = first,
+                              .out = out.data,
+                              .ahead = {v.data, at.data(), keys, columns}},
+                             vectors);
+            double worst = 0;
+            for (std::int64_t c = 0; c < columns; ++c) {
+              for (std::int64_t r = 0; r < width; ++r) {
+                double sum =
+                    first ? 0
+                          : static_cast<double>(before[static_cast<std::size_t>(c * width + r)]);
+                for (std::int64_t j = 0; j < keys; ++j) {
+                  sum += static_cast<double>(weights[j * width + r]) *
+                         static_cast<double>(v[at[static_cast<std::size_t>(j)] + c]);
+                }
+                worst = std::max(worst, std::abs(static_cast<double>(out[c * width + r]) - sum));
+              }
+            }
+            CHECK(worst <= tolerance);
+            CHECK(out[columns * width] == before.back());
+          }
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void check_small_ones() {
+  each_target<T>([&](const AttendFunctions<T>& functions) {
+    for (std::int64_t vectors = 1; vectors <= functions.most_vectors; ++vectors) {
+      const std::int64_t width = vectors * functions.lanes, last = width - 1;
+      Lined<T> sums(width, static_cast<T>(kernel::kMostSum));
+      CHECK(functions.judge(sums.data, vectors) == Drift::none);
+      sums[last] = static_cast<T>(kernel::kMostSum * 1.01);
+      CHECK(functions.judge(sums.data, vectors) == Drift::small);
+      sums[0] = kInfinity<T>;
+      CHECK(functions.judge(sums.data, vectors) == Drift::large);
+      sums[last] = kNaN<T>;
+      CHECK(functions.judge(sums.data, vectors) == Drift::invalid);
+
+      Lined<T> bias(2 * width, static_cast<T>(kernel::kMostBias));
+      bias[width] = -kInfinity<T>;
+      CHECK(functions.moderate(bias.data, 2 * width));
+      for (const T bad : {static_cast<T>(kernel::kMostBias * 1.01), kInfinity<T>, kNaN<T>,
+                          std::numeric_limits<T>::lowest()}) {
+        bias[2 * width - 1] = bad;
+        CHECK(!functions.moderate(bias.data, 2 * width));
+      }
+
+      Lined<T> scores(3 * width, T{-1}), most(width, -kInfinity<T>);
+      scores[width + last] = 5;
+      scores[last] = kNaN<T>;
+      functions.largest(scores.data, 3, vectors, most.data);
+      CHECK(most[last] == 5);
+      if (last > 0) CHECK(most[0] == -1);
+
+      Lined<T> x(3 * width, T{2}), factors(width, T{0.5});
+      factors[last] = 4;
+      CHECK(functions.scale(x.data, 3, factors.data, vectors));
+      CHECK(x[2 * width + last] == 8);
+      if (last > 0) CHECK(x[2 * width] == 1);
+      x[width + last] = kInfinity<T>;
+      CHECK(!functions.scale(x.data, 3, factors.data, vectors));
+    }
+    std::vector<T> x(21, T{3});
+    functions.multiply(x.data(), 20, T{2});
+    CHECK(std::all_of(x.begin(), x.end() - 1, [](T value) { return value == 6; }));
+    CHECK(x.back() == 3);
+  });
+}
+
+}  // namespace
+
+TEST_SUITE("kernel") {
+  TEST_CASE("attend: scores and weights") {
+    check_scores<float>();
+    check_scores<double>();
+  }
+  TEST_CASE("attend: powers of two") {
+    check_exponential<float>();
+    check_exponential<double>();
+  }
+  TEST_CASE("attend: weighted values") {
+    check_values<float>();
+    check_values<double>();
+  }
+  TEST_CASE("attend: sums, biases, maxima and factors") {
+    check_small_ones<float>();
+    check_small_ones<double>();
+  }
+#if defined(__SSE2__)
+  TEST_CASE("attend: denormals are flushed inside only") {
+    const unsigned before = _mm_getcsr();
+    {
+      const kernel::FlushDenormals mode;
+      volatile float tiny = 1e-38f;
+      tiny = tiny * 0.01f;
+      CHECK(tiny == 0);
+    }
+    CHECK(_mm_getcsr() == before);
+    volatile float tiny = 1e-38f;
+    tiny = tiny * 0.01f;
+    CHECK(tiny != 0);
+  }
+#endif
+}
