@@ -25,7 +25,8 @@ inline Attention attend(const ek::Tensor& x, const Weights& w, bool causal) {
   auto s = ek::einsum("hqd,hkd->hqk", q, k) / std::sqrt(8.0);
   if (causal) s = ek::mask(s, ek::causal("q", "k"));
   auto p = ek::softmax(s, "k");
+  auto o = ek::einsum("hqk,hkd->hqd", p, v);
 
-  auto y = ek::einsum("hqk,hkd,hdm->qm", p, v, w.out);
+  auto y = ek::einsum("hqd,hdm->qm", o, w.out);
   return {p, y};  // nothing is computed yet
 }

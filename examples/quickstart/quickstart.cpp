@@ -123,8 +123,12 @@ int quickstart(const std::string& folder) {
   fmt::print("einkern {}: attention of \"{}\" to itself\n\n", ek::version(),
              fmt::join(tokens, " "));
   fmt::print("The program, from examples/quickstart/formula.h:\n\n{}\n", indented(shown_program()));
+  const std::string plan = without_columns(ek::explain({attend(x, w, false).output}));
   fmt::print("Its plan for {} words, {} numbers each:\n\n{}\n", tokens.size(), x.shape(-1),
-             indented(without_columns(ek::explain({attend(x, w, false).output}))));
+             indented(plan));
+  if (plan.find("  attend  ") != plan.npos) {
+    fmt::print("attend is s, p and o in one pass: no score is stored.\n\n");
+  }
 
   const HeatMapStyle style{.colour = wants_colour()};
   fmt::print("What each word (a row) attends to: {}.\n", heat_map_legend(style));
