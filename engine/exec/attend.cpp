@@ -106,7 +106,9 @@ class AttendRun {
   }
 
   void start(Fold& fold, const Tile& tile, const AttendKeys<T>& keys, bool with_sinks) const {
-    fold.start(tile.batch, tile.row, tile.rows, keys.at(tile.batch), with_sinks);
+    KeysValues<T> next;
+    if (keys.holds(tile.batch + 1)) next = keys.at(tile.batch + 1);
+    fold.start(tile.batch, tile.row, tile.rows, keys.at(tile.batch), next, with_sinks);
   }
 
   /// Writes the rows; all over again, selecting, when values that are not finite got in and some

@@ -79,11 +79,12 @@ void AttendFold<T>::prepare(const kernel::TileProgram& program) {
 
 template <class T>
 void AttendFold<T>::start(std::int64_t batch, std::int64_t row, std::int64_t rows,
-                          const KeysValues<T>& keys, bool with_sinks) {
+                          const KeysValues<T>& keys, const KeysValues<T>& next, bool with_sinks) {
   batch_ = batch;
   row_ = row;
   rows_ = rows;
   keys_ = keys;
+  next_ = next;
   const std::int64_t lanes = shared_.functions.lanes;
   vectors_ = (rows + lanes - 1) / lanes;
   scale_in_q_ = 0;
@@ -166,7 +167,7 @@ void AttendFold<T>::add(std::span<const Segment> segments, std::int64_t first, s
       key += keys;
     }
   }
-  look_ahead();
+  look_ahead(last);
   flush();
 }
 
@@ -183,23 +184,35 @@ void AttendFold<T>::list_rows(std::int64_t row, std::int64_t rows, const Dims& s
   }
 }
 
-/// At the last keys the rows of out come next, and the queries of the tile before this one.
+/// At the last keys: the piece that follows, or else what the next tile of rows reads first and
+/// this one writes.
 template <class T>
-void AttendFold<T>::look_ahead() {
+void AttendFold<T>::look_ahead(std::int64_t key) {
   k_ahead_ = v_ahead_ = {};
-  if (shared_.out_dense) {
-    list_rows(row_, rows_, shared_.out_strides, work_.out_ahead);
-    const T* const out = reinterpret_cast<const T*>(shared_.frame.address(shared_.step.out)) +
-                         shared_.batch.offset(batch_, shared_.out_strides);
-    v_ahead_ = {out, work_.out_ahead, rows_, columns()};
+  const std::int64_t count = shared_.keys.count(), tile_rows = shared_.tile_rows();
+  const bool few = rows_ <= shared_.functions.lanes;
+  const auto keys_from = [&](const KeysValues<T>& keys, std::int64_t first) {
+    const std::int64_t rows = std::min(kKeyBlock, count - first);
+    k_ahead_ = {keys.k, keys.k_at + first, rows, inner()};
+    if (few) v_ahead_ = {keys.v, keys.v_at + first, rows, columns()};
+  };
+  if (key < count) return keys_from(keys_, key);
+  if (row_ > 0) {  // tiles go from the last rows to the first
+    const std::int64_t rows = std::min(row_, tile_rows);
+    if (shared_.q_dense) {
+      list_rows(row_ - rows, rows, shared_.q_strides, work_.q_ahead);
+      const T* const q = reinterpret_cast<const T*>(shared_.frame.address(shared_.step.q)) +
+                         shared_.batch.offset(batch_, shared_.q_strides);
+      k_ahead_ = {q, work_.q_ahead, rows, inner()};
+    }
+  } else if (next_.k != nullptr) {
+    keys_from(next_, 0);
   }
-  const std::int64_t rows = std::min(row_, shared_.tile_rows());
-  if (shared_.q_dense && rows > 0) {
-    list_rows(row_ - rows, rows, shared_.q_strides, work_.q_ahead);
-    const T* const q = reinterpret_cast<const T*>(shared_.frame.address(shared_.step.q)) +
-                       shared_.batch.offset(batch_, shared_.q_strides);
-    k_ahead_ = {q, work_.q_ahead, rows, inner()};
-  }
+  if (few || !shared_.out_dense) return;
+  list_rows(row_, rows_, shared_.out_strides, work_.out_ahead);
+  const T* const out = reinterpret_cast<const T*>(shared_.frame.address(shared_.step.out)) +
+                       shared_.batch.offset(batch_, shared_.out_strides);
+  v_ahead_ = {out, work_.out_ahead, rows_, columns()};
 }
 
 template <class T>

@@ -46,9 +46,10 @@ class AttendFold {
   static std::size_t state_bytes(const AttendShared<T>& shared);
   static std::size_t work_bytes(const AttendShared<T>& shared);
 
-  /// Takes a tile of rows and starts from nothing, or from the sinks.
+  /// Takes a tile of rows and starts from nothing, or from the sinks. `next`: of the batch position
+  /// after this one, to be fetched ahead; null at the end.
   void start(std::int64_t batch, std::int64_t row, std::int64_t rows, const KeysValues<T>& keys,
-             bool with_sinks);
+             const KeysValues<T>& next, bool with_sinks);
   /// Skip products of hidden keys one by one, where values are not finite.
   void select_visible() { selecting_ = true; }
   /// Adds keys first .. last - 1 of the segments.
@@ -78,7 +79,7 @@ class AttendFold {
   const T* queries(double scale);
   /// Lists the offsets of rows.
   void list_rows(std::int64_t row, std::int64_t rows, const Dims& strides, std::int64_t* to) const;
-  void look_ahead();
+  void look_ahead(std::int64_t key);
   void flush();
   void prepare_part(Part& part);
   void evaluate_general(Part& part);
@@ -112,7 +113,7 @@ class AttendFold {
   const Work work_;
 
   std::int64_t batch_ = 0, row_ = 0, rows_ = 0, vectors_ = 1;
-  KeysValues<T> keys_;
+  KeysValues<T> keys_, next_;
   double scale_in_q_ = 0;  // 0: not packed
   bool plain_packed_ = false, empty_ = true, selecting_ = false;
   const kernel::TileProgram* prepared_ = nullptr;

@@ -25,6 +25,10 @@ class AttendKeys {
   std::int64_t round() const noexcept { return round_; }
   /// Copies what has to be copied of the batch positions first .. first + round() - 1.
   void load(std::int64_t first);
+  /// Is a batch position in the round loaded last?
+  bool holds(std::int64_t batch) const noexcept {
+    return batch >= first_ && batch < first_ + round_ && batch < batch_.count();
+  }
   /// Keys and values of a batch position of the round loaded last.
   KeysValues<T> at(std::int64_t batch) const noexcept;
 
