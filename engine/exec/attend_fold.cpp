@@ -113,34 +113,27 @@ void AttendFold<T>::start(std::int64_t batch, std::int64_t row, std::int64_t row
   }
 }
 
+template <class T>
+TensorRows<const T> AttendFold<T>::queries_of_batch() const {
+  return {reinterpret_cast<const T*>(shared_.frame.address(shared_.step.q)) +
+              shared_.batch.offset(batch_, shared_.q_strides),
+          shared_.rows, shared_.q_strides, shared_.q_inner, shared_.q_dense};
+}
+
+template <class T>
+TensorRows<T> AttendFold<T>::out_of_batch() const {
+  return {reinterpret_cast<T*>(shared_.frame.address(shared_.step.out)) +
+              shared_.batch.offset(batch_, shared_.out_strides),
+          shared_.rows, shared_.out_strides, shared_.out_columns, shared_.out_dense};
+}
+
 /// The rows of q, transposed and scaled by `scale`; 1 for the scores as written.
 template <class T>
 const T* AttendFold<T>::queries(double scale) {
   T* const packed = scale == 1 ? work_.q_plain : work_.q_scaled;
   if (scale == 1 ? plain_packed_ : scale == scale_in_q_) return packed;
-  const T* const q = reinterpret_cast<const T*>(shared_.frame.address(shared_.step.q)) +
-                     shared_.batch.offset(batch_, shared_.q_strides);
   if (rows_ < width()) std::fill_n(packed, inner() * width(), T{0});
-  const std::int64_t axis = shared_.rows.innermost();
-  const std::int64_t stride = axis < 0 ? 0 : shared_.q_strides[static_cast<std::size_t>(axis)];
-  const auto transpose = sizeof(T) == 4 ? shared_.frame.kernels.copy.transpose_4
-                                        : shared_.frame.kernels.copy.transpose_8;
-  for (std::int64_t r = 0; r < rows_;) {
-    const std::int64_t at = row_ + r, run = shared_.rows.run();
-    const std::int64_t count = std::min(rows_ - r, run - at % run);
-    const T* const from = q + shared_.rows.offset(at, shared_.q_strides);
-    if (shared_.q_dense && stride >= 0) {
-      transpose(from, stride, packed + r, width(), count, inner(), kernel::Stores::cached);
-    } else {
-      for (std::int64_t i = 0; i < inner(); ++i) {
-        const std::int64_t offset = shared_.q_inner[static_cast<std::size_t>(i)];
-        for (std::int64_t c = 0; c < count; ++c) {
-          packed[i * width() + r + c] = from[c * stride + offset];
-        }
-      }
-    }
-    r += count;
-  }
+  pack_rows(queries_of_batch(), row_, rows_, width(), shared_.frame.kernels.copy, packed);
   if (scale == 1) {
     plain_packed_ = true;
   } else {
@@ -171,19 +164,6 @@ void AttendFold<T>::add(std::span<const Segment> segments, std::int64_t first, s
   flush();
 }
 
-template <class T>
-void AttendFold<T>::list_rows(std::int64_t row, std::int64_t rows, const Dims& strides,
-                              std::int64_t* to) const {
-  const std::int64_t axis = shared_.rows.innermost(), run = shared_.rows.run();
-  const std::int64_t stride = axis < 0 ? 0 : strides[static_cast<std::size_t>(axis)];
-  for (std::int64_t r = 0; r < rows;) {
-    const std::int64_t count = std::min(rows - r, run - (row + r) % run);
-    const std::int64_t at = shared_.rows.offset(row + r, strides);
-    for (std::int64_t i = 0; i < count; ++i) to[r + i] = at + i * stride;
-    r += count;
-  }
-}
-
 /// At the last keys: the piece that follows, or else what the next tile of rows reads first and
 /// this one writes.
 template <class T>
@@ -200,19 +180,15 @@ void AttendFold<T>::look_ahead(std::int64_t key) {
   if (row_ > 0) {  // tiles go from the last rows to the first
     const std::int64_t rows = std::min(row_, tile_rows);
     if (shared_.q_dense) {
-      list_rows(row_ - rows, rows, shared_.q_strides, work_.q_ahead);
-      const T* const q = reinterpret_cast<const T*>(shared_.frame.address(shared_.step.q)) +
-                         shared_.batch.offset(batch_, shared_.q_strides);
-      k_ahead_ = {q, work_.q_ahead, rows, inner()};
+      list_rows(shared_.rows, shared_.q_strides, row_ - rows, rows, work_.q_ahead);
+      k_ahead_ = {queries_of_batch().data, work_.q_ahead, rows, inner()};
     }
   } else if (next_.k != nullptr) {
     keys_from(next_, 0);
   }
   if (few || !shared_.out_dense) return;
-  list_rows(row_, rows_, shared_.out_strides, work_.out_ahead);
-  const T* const out = reinterpret_cast<const T*>(shared_.frame.address(shared_.step.out)) +
-                       shared_.batch.offset(batch_, shared_.out_strides);
-  v_ahead_ = {out, work_.out_ahead, rows_, columns()};
+  list_rows(shared_.rows, shared_.out_strides, row_, rows_, work_.out_ahead);
+  v_ahead_ = {out_of_batch().data, work_.out_ahead, rows_, columns()};
 }
 
 template <class T>
@@ -462,28 +438,7 @@ bool AttendFold<T>::finish(bool keep_finite) {
   if (!shared_.functions.scale(state_.output, columns(), work_.factors, vectors_) && keep_finite)
     return false;
 
-  const auto transpose = sizeof(T) == 4 ? shared_.frame.kernels.copy.transpose_4
-                                        : shared_.frame.kernels.copy.transpose_8;
-  T* const out = reinterpret_cast<T*>(shared_.frame.address(step.out)) +
-                 shared_.batch.offset(batch_, shared_.out_strides);
-  const std::int64_t axis = shared_.rows.innermost();
-  const std::int64_t stride = axis < 0 ? 0 : shared_.out_strides[static_cast<std::size_t>(axis)];
-  for (std::int64_t r = 0; r < rows_ && columns() > 0;) {
-    const std::int64_t at = row_ + r, run = shared_.rows.run();
-    const std::int64_t count = std::min(rows_ - r, run - at % run);
-    T* const to = out + shared_.rows.offset(at, shared_.out_strides);
-    if (shared_.out_dense && stride >= 0) {
-      transpose(state_.output + r, width(), to, stride, columns(), count, kernel::Stores::cached);
-    } else {
-      for (std::int64_t c = 0; c < columns(); ++c) {
-        const std::int64_t offset = shared_.out_columns[static_cast<std::size_t>(c)];
-        for (std::int64_t i = 0; i < count; ++i) {
-          to[i * stride + offset] = state_.output[c * width() + r + i];
-        }
-      }
-    }
-    r += count;
-  }
+  write_rows(state_.output, width(), out_of_batch(), row_, rows_, shared_.frame.kernels.copy);
   if (step.logsumexp.value < 0) return true;
   const Dims& strides = step.logsumexp.layout.strides;
   T* const logs = reinterpret_cast<T*>(shared_.frame.address(step.logsumexp)) +

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../kernel/attend.h"
+#include "attend_rows.h"
 #include "attend_scores.h"
 #include "scratch.h"
 
@@ -70,6 +71,8 @@ class AttendFold {
   };
 
   std::int64_t width() const noexcept { return vectors_ * shared_.functions.lanes; }
+  TensorRows<const T> queries_of_batch() const;
+  TensorRows<T> out_of_batch() const;
   std::int64_t inner() const noexcept { return std::ssize(shared_.q_inner); }
   std::int64_t columns() const noexcept { return std::ssize(shared_.out_columns); }
   void prepare(const kernel::TileProgram& program);
@@ -77,8 +80,6 @@ class AttendFold {
     return {batch_, row_, rows_, key, keys};
   }
   const T* queries(double scale);
-  /// Lists the offsets of rows.
-  void list_rows(std::int64_t row, std::int64_t rows, const Dims& strides, std::int64_t* to) const;
   void look_ahead(std::int64_t key);
   void flush();
   void prepare_part(Part& part);
