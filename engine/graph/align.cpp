@@ -211,8 +211,9 @@ Alignment compose(const Alignment& inner, const Alignment& outer) {
     result.axes.push_back(outer.axes[static_cast<std::size_t>(axis)]);
   }
   for (const std::int32_t axis : inner.open) {
+    const std::int32_t open = ~axis;  // where `axis` is negative
     result.open.push_back(axis >= 0 ? outer.axes[static_cast<std::size_t>(axis)]
-                                    : outer.open[static_cast<std::size_t>(~axis)]);
+                                    : outer.open[static_cast<std::size_t>(open)]);
   }
   return result;
 }

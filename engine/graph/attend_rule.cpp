@@ -177,7 +177,7 @@ class Matcher {
 
   /// The first contraction: which operand holds the keys, and the roles of the remaining axes.
   bool read_dot(const FoundDot& dot) {
-    const Einsum& einsum = std::get<Einsum>(dot.node->op);
+    const auto& einsum = std::get<Einsum>(dot.node->op);
     if (einsum.inputs.size() != 2 || repeats(einsum.output)) return false;
     if (dot.node->type.dtype != candidate_.node->type.dtype) return false;
     const auto sizes = label_sizes(einsum, dot.node->inputs);

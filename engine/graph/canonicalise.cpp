@@ -155,8 +155,7 @@ std::string operation_key(const Node& node) {
 std::vector<NodePtr> canonicalise(const std::vector<NodePtr>& roots) {
   std::unordered_map<std::string, NodePtr> known;
   return transform(roots, [&](const NodePtr& node, const Node&) {
-    const NodePtr kept = without_idle_view(node);
-    if (kept != node) return kept;
+    if (NodePtr kept = without_idle_view(node); kept != node) return kept;
     std::string key = operation_key(*node);
     for (const NodePtr& input : node->inputs) {
       const auto address = reinterpret_cast<std::uintptr_t>(input.get());

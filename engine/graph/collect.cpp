@@ -2,8 +2,9 @@
 // One walk that finds leaves and scalars and writes the structural key.
 #include "collect.h"
 
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 
 #include "canonicalise.h"
 #include "scalar_fold.h"
@@ -21,8 +22,9 @@ bool same_tensor(const Tensor& a, const Tensor& b) {
 }
 
 bool same_scalar(const map::Scalar& a, const map::Scalar& b) {
+  // By bits: -0 is not 0, and a NaN is the NaN that it was.
   return a.dtype == b.dtype && a.integer == b.integer &&
-         std::memcmp(&a.real, &b.real, sizeof a.real) == 0;
+         std::bit_cast<std::uint64_t>(a.real) == std::bit_cast<std::uint64_t>(b.real);
 }
 
 class Collector {

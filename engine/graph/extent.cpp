@@ -52,15 +52,9 @@ std::int64_t multiply_extents(std::int64_t a, std::int64_t b) {
 }
 
 bool unify_extents(std::int64_t a, std::int64_t b, std::int64_t* result) {
-  if (a == b || b == 1) {
-    *result = a;
-  } else if (a == 1 || is_dyn(a)) {
-    *result = b;
-  } else if (is_dyn(b)) {
-    *result = a;
-  } else {
-    return false;
-  }
+  if (a != b && a != 1 && b != 1 && !is_dyn(a) && !is_dyn(b)) return false;
+  // 1 is stretched to the other size, and a known size says what a dyn one must be.
+  *result = b != 1 && (a == 1 || is_dyn(a)) ? b : a;
   return true;
 }
 

@@ -49,7 +49,7 @@ AxisMap through_view(const Node& view, const AxisMap& axes, const Dims& sizes) {
     const auto first = result.begin() + static_cast<std::ptrdiff_t>(op->axis) + 1;
     result.erase(first, first + static_cast<std::ptrdiff_t>(parts) - 1);
   } else if (const auto* op = std::get_if<Merge>(&view.op)) {
-    const std::vector<std::int32_t> merged = axes[op->first];
+    const std::vector<std::int32_t>& merged = axes[op->first];
     result[op->first].clear();
     result.insert(result.begin() + static_cast<std::ptrdiff_t>(op->first), op->count - 1, {});
     std::size_t next = 0;
