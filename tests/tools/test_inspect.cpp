@@ -115,6 +115,44 @@ TEST_SUITE("tools") {
     CHECK(text.out.find("\nroofline  ") != std::string::npos);
   }
 
+  TEST_CASE("bench times a file of problems in one run") {
+    const ArraysFolder folder;
+    write_text(folder.scratch() / "problems.tsv",
+               "# a comment\n"
+               "product\tik,kj->ij\ti=5,j=6,k=7\n"
+               "\n"
+               "turned\tki,jk->ji\ti=5,j=6,k=7\n");
+    const std::vector<std::string> quick = {"--buffers", "1", "--min-time", "0"};
+    const auto run = [&](std::vector<std::string> arguments) {
+      arguments.insert(arguments.end(), quick.begin(), quick.end());
+      return folder.run(arguments);
+    };
+    const Finished json = run({"bench", "--problems", "problems.tsv", "--json"});
+    REQUIRE(json.code == 0);
+    const Json results = Json::parse(json.out).at("results");
+    REQUIRE(results.size() == 2);
+    CHECK(results[0].at("name") == "product");
+    CHECK(results[1].at("equation") == "ki,jk->ji");
+    const Finished text = run({"bench", "--problems", "problems.tsv"});
+    CHECK(text.out.find("\nturned ") != std::string::npos);
+
+    const std::vector<std::pair<std::string, std::string>> broken = {
+        {"x\tij->ji\n", "einkern: bench: p.tsv:1: 2 fields, not name, equation and sizes\n"},
+        {"x\tij->ji\ti=2\n", "einkern: bench: p.tsv:1: no size for label 'j'\n"},
+        {"x\tij->ji\ti=2,j\n", "einkern: bench: p.tsv:1: 'j' is not label=size\n"},
+        {"# nothing\n", "einkern: bench: p.tsv: no problem in it\n"},
+    };
+    for (const auto& [content, message] : broken) {
+      write_text(folder.scratch() / "p.tsv", content);
+      const Finished done = run({"bench", "--problems", "p.tsv"});
+      CHECK(done.code == 3);
+      CHECK(done.err == message);
+      CHECK(done.out == "");
+    }
+    CHECK(run({"bench", "--problems", "missing.tsv"}).code == 3);
+    CHECK(run({"bench", "ij->ji", "--problems", "p.tsv"}).code == 2);
+  }
+
   TEST_CASE("bench survives problems without elements and without terms") {
     const ArraysFolder folder;
     const std::vector<std::vector<std::string>> problems = {
