@@ -184,7 +184,7 @@ class Lowering {
   void compute(const Node& node, const Einsum& op, const plan::Operand& out) {
     std::vector<plan::Operand> operands;
     for (const NodePtr& input : node.inputs) operands.push_back(places_.at(input.get()));
-    plan::add_einsum(builder_, to_spec(op, shapes(node.inputs)), std::move(operands), out, op.path);
+    plan::add_einsum(builder_, to_spec(op, shapes(node.inputs)), operands, out, op.path);
   }
 
   void compute(const Node& node, const SelectEinsum& op, const plan::Operand& out) {
@@ -192,8 +192,8 @@ class Lowering {
     const std::vector<NodePtr> inputs(node.inputs.begin(), node.inputs.end() - 1);
     for (const NodePtr& input : inputs) operands.push_back(value_of(input, node.type.dtype));
     const Spec spec = to_spec(op.einsum, shapes(inputs));
-    lower_select(builder_, spec, op.weights, std::move(operands),
-                 places_.at(node.inputs.back().get()), out, op.einsum.path);
+    lower_select(builder_, spec, op.weights, operands, places_.at(node.inputs.back().get()), out,
+                 op.einsum.path);
   }
 
   void compute(const Node& node, const Reduce& op, const plan::Operand& out) {

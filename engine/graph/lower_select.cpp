@@ -53,7 +53,7 @@ Spec part_of(const Spec& spec, std::vector<Term> inputs, Term output, std::vecto
 }  // namespace
 
 void lower_select(plan::Builder& builder, const Spec& spec, std::size_t weights,
-                  std::vector<plan::Operand> operands, const plan::Operand& visible,
+                  const std::vector<plan::Operand>& operands, const plan::Operand& visible,
                   const plan::Operand& out, const PathChoice& path) {
   const Term& weight_labels = spec.inputs[weights];
   std::vector<std::size_t> values, rest;  // who shares a contracted label with the weights
@@ -70,7 +70,7 @@ void lower_select(plan::Builder& builder, const Spec& spec, std::size_t weights,
                                  [](std::int64_t size) { return size == 0; });
   // Nothing is summed over hidden keys, or a diagonal of the weights is: the plain contraction.
   if (values.empty() || empty || repeats(weight_labels)) {
-    plan::add_einsum(builder, spec, std::move(operands), out, path);
+    plan::add_einsum(builder, spec, operands, out, path);
     return;
   }
 
@@ -110,7 +110,7 @@ void lower_select(plan::Builder& builder, const Spec& spec, std::size_t weights,
       }
     }
     value = builder.add_temporary(out.dtype, shape_of(value_labels, part));
-    plan::add_einsum(builder, part, std::move(parts), value);
+    plan::add_einsum(builder, part, parts, value);
   }
 
   // The selecting contraction keeps every free label of the weights.
@@ -148,8 +148,8 @@ void lower_select(plan::Builder& builder, const Spec& spec, std::size_t weights,
     shapes.push_back(spec.shapes[p]);
     parts.push_back(operands[p]);
   }
-  plan::add_einsum(builder, part_of(spec, std::move(inputs), spec.output, std::move(shapes)),
-                   std::move(parts), out);
+  plan::add_einsum(builder, part_of(spec, std::move(inputs), spec.output, std::move(shapes)), parts,
+                   out);
 }
 
 }  // namespace einkern::graph

@@ -11,7 +11,7 @@ namespace einkern::graph {
 /// that share a contracted label with the weights are multiplied first, then contracted with the
 /// weights by a selecting step; the others follow plainly.
 void lower_select(plan::Builder& builder, const Spec& spec, std::size_t weights,
-                  std::vector<plan::Operand> operands, const plan::Operand& visible,
+                  const std::vector<plan::Operand>& operands, const plan::Operand& visible,
                   const plan::Operand& out, const PathChoice& path);
 
 }  // namespace einkern::graph

@@ -152,7 +152,7 @@ class EinsumPlanner {
     if (summed.empty()) return term;
     LabelList kept = by_stride(term);
     std::erase_if(kept, [&](LabelId label) { return contains(summed, label); });
-    const Term sum = target != nullptr ? *target : temporary(kept);
+    Term sum = target != nullptr ? *target : temporary(kept);
     add_sum(term, sum);
     return sum;
   }
@@ -223,7 +223,7 @@ class EinsumPlanner {
 
 }  // namespace
 
-void add_einsum(Builder& builder, const Spec& spec, std::vector<Operand> operands,
+void add_einsum(Builder& builder, const Spec& spec, const std::vector<Operand>& operands,
                 const Operand& out, const PathChoice& path) {
   EINKERN_CHECK(operands.size() == spec.inputs.size());
   EINKERN_CHECK(out.layout.rank() == spec.output.size());

@@ -14,7 +14,7 @@ namespace einkern::plan {
 /// the compute dtype of `out`) into `out`. Labels owned by one operand and absent from the output
 /// are summed first; diagonals are views; a repeated output label writes the diagonal over zeros;
 /// an operand that is already what is wanted is copied, never aliased.
-void add_einsum(Builder& builder, const Spec& spec, std::vector<Operand> operands,
+void add_einsum(Builder& builder, const Spec& spec, const std::vector<Operand>& operands,
                 const Operand& out, const PathChoice& path = {});
 
 /// Index groups of a pair: which loops belong to batch, m (a's own), n (b's own), k (contracted).
