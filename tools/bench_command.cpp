@@ -10,6 +10,7 @@
 #include "../engine/exec/parallel.h"
 #include "../engine/kernel/kernels.h"
 #include "../engine/spec/spec.h"
+#include "bench_attention.h"
 #include "bench_measure.h"
 #include "commands.h"
 #include "equation_argument.h"
@@ -118,22 +119,25 @@ void choose_target(const Options& options, const std::string& name) {
 void bench_command(const std::vector<std::string>& arguments) {
   Options options({
       .command = "bench",
-      .usage = "('EQUATION' --shapes SHAPES | --problems FILE) [OPTIONS]",
+      .usage = "('EQUATION' --shapes SHAPES | --problems FILE | --attention FILE) [OPTIONS]",
       .summary = "Checks an einsum against a float64 loop, times it, and says which part of the "
                  "limits of\n"
                  "this machine, measured in the same run, it reaches (the roofline fraction).",
       .examples = {"einkern bench 'ik,kj->ij' --shapes 1024x1024,1024x1024",
                    "einkern bench 'bhqd,bhkd->bhqk' --shapes 1x12x512x64,1x12x512x64 --json",
                    "einkern bench 'ij->ji' --shapes 4096x4096 --dtype f64 --threads 1",
-                   "einkern bench --problems tools/bench/layouts.tsv"},
+                   "einkern bench --problems tools/bench/layouts.tsv",
+                   "einkern bench --attention tools/bench/attention.tsv"},
   });
-  std::optional<std::string> equation, shapes, file, dtype, path, threads, target, min_time,
-      buffers;
-  bool json = false;
+  std::optional<std::string> equation, shapes, file, attention, dtype, path, threads, target,
+      min_time, buffers;
+  bool json = false, plain = false;
   add_equation_option(options, equation);
   options.value("--shapes", "SHAPES", shapes, "shapes of the operands: 2x3,3x4; a scalar is -");
   options.value("--problems", "FILE", file,
                 "time all problems of a file, in turn: name<TAB>equation<TAB>i=4,j=5 a line");
+  options.value("--attention", "FILE", attention,
+                "time the attention problems of a file (tools/bench/attention.tsv)");
   options.value("--dtype", "DTYPE", dtype, "f32 (default) or f64");
   options.value("--path", "PATH", path,
                 "order: auto, greedy, optimal, or opt_einsum's positions '0,1;0,1'");
@@ -144,11 +148,27 @@ void bench_command(const std::vector<std::string>& arguments) {
   options.value("--buffers", "MIB", buffers,
                 "size of the buffers that bandwidths are measured on (default: 1024)");
   options.flag("--json", json, "print JSON");
+  options.flag("--no-fuse", plain, "with --attention: time every problem without fusion as well");
   const auto positional = options.parse(arguments);
   if (!positional) return;
 
   const DType element = dtype ? parse_dtype("bench: --dtype", *dtype) : f32;
   if (!is_float(element)) options.refuse("--dtype: only f32 and f64 have a peak to compare with");
+  const int width = threads ? parse_threads("bench: --threads", *threads) : 0;
+  const double min_seconds = min_time ? parse_number("bench: --min-time", *min_time) : 0.5;
+  const std::int64_t mebibytes = buffers ? parse_integer("bench: --buffers", *buffers, 1) : 1024;
+  if (target) choose_target(options, *target);
+  if (attention) {
+    if (equation || shapes || file || path || !positional->empty()) {
+      options.refuse("--attention names its own problems");
+    }
+    exec::in_arena(width, [&](std::int64_t) {
+      print(
+          bench_attention({*attention, element, min_seconds, mebibytes * kMebibyte, plain, json}));
+    });
+    return;
+  }
+  if (plain) options.refuse("--no-fuse goes with --attention");
   std::vector<Problem> problems;
   if (file) {
     if (equation || shapes || path || !positional->empty()) {
@@ -167,10 +187,6 @@ void bench_command(const std::vector<std::string>& arguments) {
     if (path) problem.path = parse_path_option("bench: --path", *path);
     problems.push_back(std::move(problem));
   }
-  const int width = threads ? parse_threads("bench: --threads", *threads) : 0;
-  const double min_seconds = min_time ? parse_number("bench: --min-time", *min_time) : 0.5;
-  const std::int64_t mebibytes = buffers ? parse_integer("bench: --buffers", *buffers, 1) : 1024;
-  if (target) choose_target(options, *target);
   for (const Problem& problem : problems) make_spec(problem.equation, problem.shapes, "bench");
 
   exec::in_arena(width, [&](std::int64_t) {

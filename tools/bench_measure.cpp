@@ -52,15 +52,6 @@ Work work_of(const OperandSet& set) {
   return work;
 }
 
-Times summarise(std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  const auto at = [&](double part) {
-    const double place = std::round(part * static_cast<double>(seconds.size() - 1));
-    return seconds[static_cast<std::size_t>(place)];
-  };
-  return {at(0.5), (at(0.75) - at(0.25)) / at(0.5), seconds.size()};
-}
-
 /// A problem while it is being timed.
 class Timing {
  public:
@@ -109,6 +100,15 @@ class Timing {
 };
 
 }  // namespace
+
+Times summarise(std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const auto at = [&](double part) {
+    const double place = std::round(part * static_cast<double>(seconds.size() - 1));
+    return seconds[static_cast<std::size_t>(place)];
+  };
+  return {at(0.5), (at(0.75) - at(0.25)) / at(0.5), seconds.size()};
+}
 
 std::vector<Result> measure(const std::vector<Problem>& problems, double min_seconds,
                             std::int64_t buffer_bytes) {

@@ -40,6 +40,9 @@ struct Times {
   std::size_t runs = 0;
 };
 
+/// Median and spread of some runs.
+Times summarise(std::vector<double> seconds);
+
 struct Result {
   Samples samples;
   Work work;

@@ -153,6 +153,48 @@ TEST_SUITE("tools") {
     CHECK(run({"bench", "ij->ji", "--problems", "p.tsv"}).code == 2);
   }
 
+  TEST_CASE("bench checks and times attention problems, every option among them") {
+    const ArraysFolder folder;
+    const std::string head = "name\tvariant\tB\tHq\tHkv\tNq\tNk\tdk\tdv\toptions\n";
+    write_text(folder.scratch() / "a.tsv",
+               head + "full\tfull\t1\t2\t2\t9\t7\t4\t3\t\n" +
+                   "grouped\tcausal\t2\t4\t2\t9\t9\t4\t4\tcausal=top_left,softcap=3\n" +
+                   "window\twindow\t1\t2\t1\t20\t20\t4\t4\twindow=3,0\n" +
+                   "turned\tfull\t1\t2\t2\t9\t9\t4\t4\tlayout=bnhd\n" +
+                   "alibi\talibi\t1\t2\t2\t9\t9\t4\t4\tcausal=top_left\n" +
+                   "padding\tlengths\t3\t2\t2\t5\t9\t4\t4\tlengths=9,0,4\n" +
+                   "mask\tmask\t1\t2\t2\t9\t9\t4\t4\tmask=blocks:2,density:0.5,seed:7\n");
+    const std::vector<std::string> quick = {"--buffers", "1", "--min-time", "0"};
+    const auto run = [&](std::vector<std::string> arguments) {
+      arguments.insert(arguments.end(), quick.begin(), quick.end());
+      return folder.run(arguments);
+    };
+    for (const std::string dtype : {"f32", "f64"}) {
+      const Finished done =
+          run({"bench", "--attention", "a.tsv", "--json", "--no-fuse", "--dtype", dtype});
+      CHECK(done.err == "");
+      REQUIRE(done.code == 0);
+      const Json results = Json::parse(done.out).at("results");
+      REQUIRE(results.size() == 7);
+      for (const Json& row : results) {
+        CHECK(row.at("plain_ms").get<double>() > 0);
+        CHECK(row.at("error").get<double>() < (dtype == "f32" ? 1e-6 : 1e-13));
+      }
+      // Visible positions only: 1 + 2 + 3 + 4 * 17 of the window.
+      const double flops =
+          results[2].at("gflops").get<double>() * 1e6 * results[2].at("median_ms").get<double>();
+      CHECK(flops == doctest::Approx(2 * (1 + 2 + 3 + 4 * 17) * 2 * 8));
+    }
+    CHECK(run({"bench", "--attention", "a.tsv"}).out.find("\nwindow ") != std::string::npos);
+
+    write_text(folder.scratch() / "b.tsv", head + "x\tfull\t1\t2\t2\t9\t7\t4\t3\tturbo=1\n");
+    const Finished unknown = run({"bench", "--attention", "b.tsv"});
+    CHECK(unknown.code == 3);
+    CHECK(unknown.err == "einkern: bench: b.tsv:2: unknown option 'turbo=1'\n");
+    const Finished alone = run({"bench", "ij->ji", "--shapes", "2x3", "--no-fuse"});
+    CHECK(alone.code == 2);
+  }
+
   TEST_CASE("bench survives problems without elements and without terms") {
     const ArraysFolder folder;
     const std::vector<std::vector<std::string>> problems = {
