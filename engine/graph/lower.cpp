@@ -142,7 +142,7 @@ class Lowering {
   }
 
   plan::Operand copied(const plan::Operand& from, DType dtype) {
-    const plan::Operand to = builder_.add_temporary(dtype, from.layout.shape);
+    plan::Operand to = builder_.add_temporary(dtype, from.layout.shape);
     builder_.add(plan::Copy{from, to});
     return to;
   }

@@ -22,7 +22,8 @@ void spread_strides(const plan::Operand& operand, const AxisMap& lists, const Di
     for (std::size_t i = lists[d].size(); i-- > 0;) {
       const std::int32_t axis = lists[d][i];
       if (axis < 0) {
-        loops[static_cast<std::size_t>(~axis)].*loop_stride = stride;
+        const std::int32_t loop = ~axis;
+        loops[static_cast<std::size_t>(loop)].*loop_stride = stride;
       } else {
         axes[static_cast<std::size_t>(axis)].*stride_of = stride;
         stride *= sizes[static_cast<std::size_t>(axis)];
