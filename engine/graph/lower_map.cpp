@@ -88,8 +88,9 @@ MapEmitter::Environment MapEmitter::input_environment(const Node& node, const Al
   }
   const std::size_t rank = node.type.shape.size();
   for (const std::int32_t axis : alignment.open) {
-    if (axis < 0) {  // stays open as the node's own open axis ~axis
-      result.push_back(environment[rank + static_cast<std::size_t>(~axis)]);
+    if (axis < 0) {
+      const std::int32_t open = ~axis;  // it stays open as this open axis of the node
+      result.push_back(environment[rank + static_cast<std::size_t>(open)]);
     } else if (node.type.shape[static_cast<std::size_t>(axis)] == 1) {
       result.push_back({});  // whatever it is stretched to, its position is 0
     } else {
