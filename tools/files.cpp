@@ -2,6 +2,8 @@
 // Checks and writes the output files of a command line.
 #include "files.h"
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -52,19 +54,57 @@ void check_outputs(const Options& options, const std::vector<OutputFile>& output
   }
 }
 
-void write_outputs(const std::vector<std::pair<std::string, Tensor>>& outputs) {
-  const Uninterrupted guard;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
+namespace {
+
+/// A written file that waits beside the one it will replace.
+class StagedFile {
+ public:
+  StagedFile(const std::string& path, const Tensor& tensor)
+      : target_(fs::exists(path) ? fs::canonical(path) : fs::path(path)),
+        waiting_(fmt::format("{}.{}.new", target_.string(), getpid())) {
     try {
-      save_npy(outputs[i].first, outputs[i].second);
-    } catch (...) {
-      for (std::size_t j = 0; j < i; ++j) {
-        std::error_code ignored;
-        if (fs::is_regular_file(outputs[j].first, ignored)) fs::remove(outputs[j].first, ignored);
+      save_npy(waiting_, tensor);
+      if (fs::exists(target_)) fs::permissions(waiting_, fs::status(target_).permissions());
+    } catch (const IoError& error) {
+      // The user knows the file by its own name.
+      std::string message = error.what();
+      const std::string name = waiting_.string();
+      if (const std::size_t at = message.find(name); at != std::string::npos) {
+        message.replace(at, name.size(), path);
       }
-      throw;
+      fail<IoError>(message);
     }
   }
+  StagedFile(StagedFile&& other) noexcept
+      : target_(std::move(other.target_)), waiting_(std::exchange(other.waiting_, {})) {}
+  StagedFile& operator=(StagedFile&&) = delete;
+  ~StagedFile() {
+    std::error_code ignored;
+    if (!waiting_.empty()) fs::remove(waiting_, ignored);
+  }
+  void replace() {
+    fs::rename(waiting_, target_);
+    waiting_.clear();
+  }
+
+ private:
+  fs::path target_, waiting_;
+};
+
+}  // namespace
+
+void write_outputs(const std::vector<std::pair<std::string, Tensor>>& outputs) {
+  const Uninterrupted guard;
+  // Everything that can fail comes before the first file is replaced; devices and pipes, which
+  // cannot be taken back, come between.
+  std::vector<StagedFile> staged;
+  for (const auto& [path, tensor] : outputs) {
+    if (!fs::exists(path) || fs::is_regular_file(path)) staged.emplace_back(path, tensor);
+  }
+  for (const auto& [path, tensor] : outputs) {
+    if (fs::exists(path) && !fs::is_regular_file(path)) save_npy(path, tensor);
+  }
+  for (StagedFile& file : staged) file.replace();
 }
 
 void print_tensor(const Tensor& tensor) { print(to_string(tensor) + "\n"); }

@@ -21,7 +21,8 @@ struct OutputFile {
 void check_outputs(const Options& options, const std::vector<OutputFile>& outputs,
                    const std::vector<std::string>& inputs);
 
-/// Writes .npy files; when one fails, those before it are removed. An interrupt waits.
+/// Writes .npy files: all of them, or none, and then what was there before is untouched. An
+/// interrupt waits.
 void write_outputs(const std::vector<std::pair<std::string, Tensor>>& outputs);
 
 /// Prints the array as NumPy would, with a line end. IoError when standard output is closed or

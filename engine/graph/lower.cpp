@@ -89,8 +89,7 @@ class Lowering {
     for (std::size_t i = 0; i < graph_.roots.size(); ++i) {
       outputs.push_back(builder_.add_output(graph_.roots[i]->type.dtype, options_.out_layouts[i],
                                             "output " + std::to_string(i)));
-      // The first root of a node is written by the node itself; leaves and views are copied.
-      destinations_.try_emplace(graph_.roots[i].get(), outputs.back());
+      set_destination(*graph_.roots[i], outputs.back());
     }
     const std::vector<NodePtr> order = topological_order(graph_.roots);
     for (const NodePtr& node : order) {
@@ -132,6 +131,18 @@ class Lowering {
     const plan::Operand out = memory_for(node);
     std::visit([&](const auto& op) { compute(node, op, out); }, node.op);
     places_[&node] = out;
+  }
+
+  /// A root is written by its node itself, and through views that only rearrange by the node behind
+  /// them; the second root of a node, leaves and other views are copied.
+  void set_destination(const Node& root, plan::Operand out) {
+    const Node* node = &root;
+    while (destinations_.try_emplace(node, out).second) {
+      const std::optional<Layout> behind = layout_behind(*node, out.layout);
+      if (!behind) return;
+      out.layout = *behind;
+      node = node->inputs[0].get();
+    }
   }
 
   /// The output that the node is, or a new temporary.

@@ -116,6 +116,33 @@ std::optional<Layout> view_layout(const Node& node, const Layout& input) {
   return std::nullopt;
 }
 
+std::optional<Layout> layout_behind(const Node& view, const Layout& layout) {
+  if (const auto* op = std::get_if<Permute>(&view.op)) {
+    Layout result = layout;
+    for (std::size_t i = 0; i < op->order.size(); ++i) {
+      result.shape[op->order[i]] = layout.shape[i];
+      result.strides[op->order[i]] = layout.strides[i];
+    }
+    return result;
+  }
+  if (const auto* op = std::get_if<Split>(&view.op)) {
+    return merged({op->axis, op->sizes.size(), {}}, layout);
+  }
+  if (const auto* op = std::get_if<Merge>(&view.op)) {
+    Layout result{view.inputs[0]->type.shape, {}, layout.offset};
+    result.strides = layout.strides;
+    result.strides.erase(op->first);
+    std::int64_t stride = layout.strides[op->first];
+    for (std::size_t d = op->first + op->count; d-- > op->first;) {
+      result.strides.insert(op->first, stride);
+      stride *= result.shape[d];
+    }
+    return result;
+  }
+  if (std::holds_alternative<Relabel>(view.op)) return layout;
+  return std::nullopt;
+}
+
 Layout spread(const Layout& layout, const std::vector<std::int32_t>& axes, const Dims& shape) {
   Layout result{shape, Dims(shape.size(), 0), layout.offset};
   for (std::size_t d = 0; d < layout.rank(); ++d) {

@@ -25,6 +25,11 @@ AxisMap through_view(const Node& view, const AxisMap& axes, const Dims& sizes);
 /// first (a merge of axes that do not nest) or when the node is no view.
 std::optional<Layout> view_layout(const Node& node, const Layout& input);
 
+/// The other way: where the elements of the view's input must lie so that the view has `layout`;
+/// nothing when there is no such place (a slice shows only part of its input) or when the node is
+/// no view.
+std::optional<Layout> layout_behind(const Node& view, const Layout& layout);
+
 /// The layout of a broadcast of `layout` to `shape`, its axis d being axis `axes[d]` there.
 Layout spread(const Layout& layout, const std::vector<std::int32_t>& axes, const Dims& shape);
 
