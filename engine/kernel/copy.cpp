@@ -125,6 +125,7 @@ void transpose(const void* in, std::int64_t in_stride, void* out, std::int64_t o
 }
 
 void stream_bytes(const void* in, void* out, std::int64_t bytes) noexcept {
+  if (bytes == 0) return;  // nothing may lie nowhere: memcpy refuses a null pointer
   const hn::ScalableTag<std::uint8_t> d;
   const auto* x = static_cast<const std::uint8_t*>(in);
   auto* y = static_cast<std::uint8_t*>(out);
