@@ -97,9 +97,9 @@ void eval_into(const Tensor& out, const Expr& expr, const EvalOptions& options) 
   into("eval_into", out, expr, options);
 }
 
-void einsum_into(const Tensor& out, std::string_view equation, std::initializer_list<Expr> operands,
+void einsum_into(const Tensor& out, std::string_view equation, const std::vector<Expr>& operands,
                  const IntoOptions& options) {
-  Expr value = einsum(equation, std::vector<Expr>(operands), {options.path});
+  Expr value = einsum(equation, operands, {options.path});
   const auto scaled = [](double factor, const Expr& x) {
     // An integer tensor keeps its dtype under a whole factor, as it would under an integer scalar.
     const bool whole =
@@ -113,7 +113,7 @@ void einsum_into(const Tensor& out, std::string_view equation, std::initializer_
     const Expr before = scaled(options.beta, Expr(out.with_labels({})));
     value = graph::elementwise("einsum_into", map::Op::add, {value, before});
   }
-  into("einsum_into", out, value, {});
+  into("einsum_into", out, value, {.threads = options.threads});
 }
 
 std::string explain(const std::vector<Expr>& exprs, const EvalOptions& options) {

@@ -104,13 +104,18 @@ struct IntoOptions {
   double alpha = 1;
   double beta = 0;  // 0: `out` is never read
   PathChoice path = {};
+  int threads = 0;  // as in EvalOptions
 };
 
 /// out = alpha * einsum(...) + beta * out, into any strided tensor of the right shape and dtype. An
 /// `out` that overlaps an operand is handled. Errors: as einsum; ShapeError or TypeError for `out`,
 /// ValueError for one that is read-only or overlaps itself.
-void einsum_into(const Tensor& out, std::string_view equation, std::initializer_list<Expr> operands,
+void einsum_into(const Tensor& out, std::string_view equation, const std::vector<Expr>& operands,
                  const IntoOptions& options = {});
+inline void einsum_into(const Tensor& out, std::string_view equation,
+                        std::initializer_list<Expr> operands, const IntoOptions& options = {}) {
+  einsum_into(out, equation, std::vector<Expr>(operands), options);
+}
 
 /// Options of `eval`.
 struct EvalOptions {

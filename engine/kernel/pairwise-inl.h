@@ -94,7 +94,7 @@ HWY_INLINE void store_part(D d, hn::Vec<D> value, T* to, std::int64_t count) {
 /// Fold of the lanes of one vector: each with its neighbour, then pairs, then 128-bit blocks,
 /// halves.
 template <class Fold, class D>
-HWY_INLINE hn::TFromD<D> fold_lanes(D d, hn::Vec<D> value) {
+HWY_INLINE hn::TFromD<D> fold_lanes([[maybe_unused]] D d, hn::Vec<D> value) {
 #if HWY_TARGET != HWY_SCALAR
   constexpr std::size_t kBytes = hn::MaxLanes(D()) * sizeof(hn::TFromD<D>);
   if constexpr (sizeof(hn::TFromD<D>) == 4) {

@@ -148,6 +148,8 @@ TEST_SUITE("graph") {
     CHECK(memory(0, 0).item<double>() == -1);
     einsum_into(out, "ij,jk->ik", {a, b}, {.alpha = 2, .beta = 3});
     CHECK(out.to_vector<double>() == std::vector<double>{50, 65, 140, 200});
+    einsum_into(out, "ij,jk->ik", std::vector<Expr>{a, b}, {.threads = 2});
+    CHECK(out.to_vector<double>() == std::vector<double>{10, 13, 28, 40});
     const Tensor nan = full({2, 2}, NAN, f64);
     einsum_into(nan, "ij,jk->ik", {a, b}, {.alpha = 0.5, .beta = 0});
     CHECK(nan(1, 1).item<double>() == 20);
