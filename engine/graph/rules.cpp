@@ -2,6 +2,7 @@
 // The rules of the graph, each a line: its name and the function that knows it.
 #include "attend_rule.h"
 #include "hidden_keys.h"
+#include "pair_weights.h"
 #include "rewrite.h"
 
 namespace einkern::graph {
@@ -18,6 +19,8 @@ const std::vector<Rule>& fusion_rules() {
   static const std::vector<Rule> rules = {
       // softmax(f(einsum(q, k))) contracted with v  ->  one streamed pass
       {"attend", attend_rule},
+      // einsum(weights, v, others...)  ->  einsum(streamed pass, others...)
+      {"pair weights", pair_weights},
   };
   return rules;
 }

@@ -136,6 +136,13 @@ const std::vector<Form>& forms() {
          const Expr wide = add(s, rnd({3, 1, 1, 6}, 4, t));
          return einsum("nhqk,kd->nhqd", {softmax(wide, 3), rnd({6, 4}, 3, t)});
        }},
+      {"the output projection in the same einsum",
+       [](DType t) {
+         const Expr s =
+             einsum("bhqd,bhkd->bhqk", {rnd({2, 3, 5, 4}, 1, t), rnd({2, 3, 6, 4}, 2, t)});
+         return einsum("bhqk,hde,bhkd->bqe",
+                       {softmax(causal(s), 3), rnd({3, 4, 7}, 4, t), rnd({2, 3, 6, 4}, 3, t)});
+       }},
       {"one key and one query",
        [](DType t) {
          const Expr s = einsum("qd,kd->qk", {rnd({1, 4}, 1, t), rnd({1, 4}, 2, t)});
