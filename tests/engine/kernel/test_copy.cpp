@@ -90,7 +90,7 @@ TEST_SUITE("kernel") {
             kernels->copy.fence();
             bool right = out[out.size() - 1] == 250;
             for (std::int64_t i = 0; i < to; ++i) right &= out[static_cast<std::size_t>(i)] == 250;
-            right &= std::equal(in.begin() + from, in.end(), out.begin() + to);
+            right &= std::equal(in.begin() + from, in.end(), out.data() + to);
             if (!right) FAIL_CHECK(bytes, " from ", from, " to ", to, " on ", kernels->target.name);
           }
         }
