@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 
+#include "../../support/sanitizer.h"
 #include "random_program.h"
 
 using namespace einkern;
@@ -348,7 +349,7 @@ TEST_SUITE("map") {
     int hidden_all = 0, hidden_some = 0, hidden_none = 0, shorter = 0, as_long = 0, faults = 0;
     int maybe_faulty = 0, faultless = 0;
     test::Random random(20);
-    for (int round = 0; round < 12000; ++round) {
+    for (int round = 0; round < test::fewer_if_sanitized(12000); ++round) {
       const test::RandomProgram made = test::random_program(random);
       const std::vector<Instruction>& code = made.program.code;
       verify(made.program, made.inputs.size(), made.scalars.size(), made.axes.size());
@@ -404,19 +405,19 @@ TEST_SUITE("map") {
     for (std::size_t op = 0; op < kOps; ++op) {
       const std::string_view name = name_of(static_cast<Op>(op));
       INFO(name, ": decided ", decided[op], ", undecided ", undecided[op]);
-      CHECK(decided[op] >= 20);
-      if (static_cast<Op>(op) != Op::scalar) CHECK(undecided[op] >= 20);
-      CHECK(elements[op] >= 1000);
+      CHECK(decided[op] >= test::fewer_if_sanitized(20));
+      if (static_cast<Op>(op) != Op::scalar) CHECK(undecided[op] >= test::fewer_if_sanitized(20));
+      CHECK(elements[op] >= test::fewer_if_sanitized(1000));
     }
     MESSAGE("all hidden ", hidden_all, ", some ", hidden_some, ", none ", hidden_none,
             "; cut shorter ", shorter, ", not ", as_long, "; elements that fault ", faults);
-    CHECK(hidden_all >= 200);
-    CHECK(hidden_some >= 200);
-    CHECK(hidden_none >= 200);
-    CHECK(shorter >= 500);
-    CHECK(as_long >= 500);
-    CHECK(faults >= 500);
-    CHECK(maybe_faulty >= 500);
-    CHECK(faultless >= 500);
+    CHECK(hidden_all >= test::fewer_if_sanitized(200));
+    CHECK(hidden_some >= test::fewer_if_sanitized(200));
+    CHECK(hidden_none >= test::fewer_if_sanitized(200));
+    CHECK(shorter >= test::fewer_if_sanitized(500));
+    CHECK(as_long >= test::fewer_if_sanitized(500));
+    CHECK(faults >= test::fewer_if_sanitized(500));
+    CHECK(maybe_faulty >= test::fewer_if_sanitized(500));
+    CHECK(faultless >= test::fewer_if_sanitized(500));
   }
 }

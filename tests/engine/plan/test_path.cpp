@@ -7,6 +7,7 @@
 #include <set>
 
 #include "../../support/random_equation.h"
+#include "../../support/sanitizer.h"
 #include "plans.h"
 
 namespace einkern::test {
@@ -189,7 +190,7 @@ TEST_SUITE("plan") {
 
   TEST_CASE("no order beats the optimal one") {
     std::mt19937 random(5);
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < fewer_if_sanitized(300); ++i) {
       const std::size_t operands = 2 + random() % 5;
       const Spec spec = random_network(random, operands, 1 + random() % 8);
       CAPTURE(spec.str());
@@ -243,7 +244,7 @@ TEST_SUITE("plan") {
   }
 
   TEST_CASE("65,535 operands are planned in a moment") {
-    constexpr std::int64_t kMost = 65535;
+    constexpr std::int64_t kMost = fewer_if_sanitized(65535);
     const std::vector<Shape> shapes(kMost, Shape{2, 2});
     std::vector<std::vector<std::int64_t>> chain, shared;
     for (std::int64_t p = 0; p < kMost; ++p) {

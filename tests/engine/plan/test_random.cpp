@@ -9,6 +9,7 @@
 
 #include "../../support/naive_execute.h"
 #include "../../support/random_equation.h"
+#include "../../support/sanitizer.h"
 #include "plans.h"
 
 namespace einkern::test {
@@ -106,7 +107,7 @@ std::string in_words(const Spec& spec) {
 TEST_SUITE("plan") {
   TEST_CASE("the texts of random equations mean what their generator says") {
     RandomEquations equations(7);
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < fewer_if_sanitized(2000); ++i) {
       const RandomEquation equation = equations.next();
       CAPTURE(equation.text);
       CHECK(in_words(make_spec(equation.text, equation.spec.shapes)) == in_words(equation.spec));
@@ -119,7 +120,7 @@ TEST_SUITE("plan") {
         {"nothing", 0}, {"matmul", 0},  {"small_batched", 0}, {"matvec", 0},     {"dot", 0},
         {"outer", 0},   {"swapped", 0}, {"batch", 0},         {"unit_batch", 0}, {"reduce", 0},
         {"map", 0},     {"copy", 0},    {"fill", 0}};
-    for (int i = 0; i < 6000; ++i) {
+    for (int i = 0; i < fewer_if_sanitized(6000); ++i) {
       RandomEquation equation = equations.next();
       CAPTURE(i);
       CAPTURE(equation.text);
@@ -162,7 +163,7 @@ TEST_SUITE("plan") {
     RandomEquations equations(3, options);
     std::mt19937 random(3);
     int joined_three = 0;
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < fewer_if_sanitized(1000); ++i) {
       RandomEquation equation = equations.next();
       PathChoice choice{PathMethod::given, {}};
       auto left = static_cast<std::int32_t>(equation.operands.size());
@@ -185,7 +186,7 @@ TEST_SUITE("plan") {
   TEST_CASE("plans do not change when labels are renamed") {
     RandomEquations equations(4);
     std::mt19937 random(4);
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < fewer_if_sanitized(1000); ++i) {
       const RandomEquation equation = equations.next();
       Spec spec = equation.spec;
       std::vector<LabelId> renamed(spec.sizes.size());

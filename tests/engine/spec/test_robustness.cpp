@@ -8,6 +8,7 @@
 
 #include "../../../engine/base/error.h"
 #include "../../../engine/spec/spec.h"
+#include "../../support/sanitizer.h"
 
 namespace einkern {
 namespace {
@@ -48,7 +49,7 @@ TEST_SUITE("spec") {
   TEST_CASE("random bytes") {
     std::mt19937 random(1);
     std::set<std::string> outcomes;
-    for (int round = 0; round < 10000; ++round) {
+    for (int round = 0; round < test::fewer_if_sanitized(10000); ++round) {
       std::string text(random() % 40, '\0');
       for (char& byte : text) byte = static_cast<char>(random());
       outcomes.insert(outcome(text));
@@ -60,7 +61,7 @@ TEST_SUITE("spec") {
     constexpr std::string_view kAlphabet = "aabijkZ,,--->>...  [[]]2_%\t\xC3\xA4";
     std::mt19937 random(2);
     std::set<std::string> outcomes;
-    for (int round = 0; round < 20000; ++round) {
+    for (int round = 0; round < test::fewer_if_sanitized(20000); ++round) {
       std::string text(random() % 12, '\0');
       for (char& byte : text) byte = kAlphabet[random() % kAlphabet.size()];
       outcomes.insert(outcome(text));
@@ -72,8 +73,8 @@ TEST_SUITE("spec") {
 
   TEST_CASE("damaged equations") {
     std::mt19937 random(3);
-    std::size_t parsed = 0, refused = 0;
-    for (int round = 0; round < 20000; ++round) {
+    int parsed = 0, refused = 0;
+    for (int round = 0; round < test::fewer_if_sanitized(20000); ++round) {
       std::string text(kValid[random() % std::size(kValid)]);
       for (std::size_t damage = 1 + random() % 3; damage > 0; --damage) {
         const std::size_t at = random() % (text.size() + 1);
@@ -93,13 +94,13 @@ TEST_SUITE("spec") {
       }
       (outcome(text) == "parsed" ? parsed : refused) += 1;
     }
-    CHECK(parsed > 1000);
-    CHECK(refused > 1000);
+    CHECK(parsed > test::fewer_if_sanitized(1000));
+    CHECK(refused > test::fewer_if_sanitized(1000));
   }
 
   TEST_CASE("random terms") {
     std::mt19937 random(4);
-    for (int round = 0; round < 10000; ++round) {
+    for (int round = 0; round < test::fewer_if_sanitized(10000); ++round) {
       std::string text(random() % 10, '\0');
       for (char& byte : text) byte = "abcq[] ,.2->"[random() % 12];
       try {
