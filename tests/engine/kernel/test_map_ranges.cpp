@@ -15,6 +15,7 @@
 #endif
 
 #include "../../../engine/kernel/kernels.h"
+#include "../../support/sanitizer.h"
 #include "../map/random_program.h"
 
 using namespace einkern;
@@ -146,7 +147,7 @@ void check_at_points(Op op, DType dtype, test::Random& random) {
   made.program.emit({Op::load, dtype});
   made.program.emit({op, dtype, 0});
   made.input_dtypes = {dtype};
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < test::fewer_if_sanitized(20000); ++i) {
     const double scale = std::ldexp(1.0, static_cast<int>(random() % 14) - 4);
     double x = std::ldexp(static_cast<double>(random() >> 11), -53) * scale;
     if (random() % 2 == 0 && op != Op::log) x = -x;
@@ -169,12 +170,12 @@ TEST_SUITE("kernel") {
   TEST_CASE("no target contradicts a range, nor changes a bit when a program is cut to its box") {
     test::Random random(31);
     Counts counts;
-    for (int round = 0; round < 1500; ++round) {
+    for (int round = 0; round < test::fewer_if_sanitized(1500); ++round) {
       check_program(test::random_program(random), random, false, counts);
     }
     MESSAGE(counts.elements, " elements, ", counts.faults, " faults, ", counts.shorter, " shorter");
-    CHECK(counts.elements > 100000);
-    CHECK(counts.shorter > 500);
+    CHECK(counts.elements > test::fewer_if_sanitized(100000));
+    CHECK(counts.shorter > test::fewer_if_sanitized(500));
   }
 
   TEST_CASE("functions that are nearly right stay in the range of their argument alone") {
@@ -189,7 +190,7 @@ TEST_SUITE("kernel") {
   TEST_CASE("no target contradicts a range when it flushes denormals") {
     test::Random random(32);
     Counts counts;
-    for (int round = 0; round < 1500; ++round) {
+    for (int round = 0; round < test::fewer_if_sanitized(1500); ++round) {
       const test::RandomProgram made = test::random_program(random);
       bool divides = false;  // floors a quotient by the sign of a remainder, denormal or not
       for (const map::Instruction& code : made.program.code) {
@@ -197,6 +198,6 @@ TEST_SUITE("kernel") {
       }
       if (!divides) check_program(made, random, true, counts);
     }
-    CHECK(counts.elements > 100000);
+    CHECK(counts.elements > test::fewer_if_sanitized(100000));
   }
 }
