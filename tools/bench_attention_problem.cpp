@@ -21,7 +21,7 @@ Tensor block_mask(const AttentionProblem& p, std::int64_t size, double density,
                   std::uint64_t seed) {
   const std::int64_t columns = (p.keys + size - 1) / size;
   const Tensor drawn = random({(p.queries + size - 1) / size, columns}, seed, f64);
-  const Tensor mask = empty({p.queries, p.keys}, boolean);
+  Tensor mask = empty({p.queries, p.keys}, boolean);
   for (std::int64_t i = 0; i < p.queries; ++i) {
     for (std::int64_t j = 0; j < p.keys; ++j) {
       mask.data<bool>()[i * p.keys + j] =

@@ -234,8 +234,8 @@ class Folding {
   }
   template <class Partial, class T>
   bool store_as(const std::byte* partials, std::byte* out, std::int64_t width) const {
-    const Partial* from = reinterpret_cast<const Partial*>(partials);
-    T* to = reinterpret_cast<T*>(out);
+    const auto* from = reinterpret_cast<const Partial*>(partials);
+    auto* to = reinterpret_cast<T*>(out);
     bool fits = true;
     for (std::int64_t j = 0; j < width; ++j) {
       const T value = static_cast<T>(from[j]);
