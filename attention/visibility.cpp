@@ -76,7 +76,7 @@ Expr lengths_term(const char* function, const Expr& lengths, const Expr& s) {
   check_integers(function, "lengths", lengths);
   const std::int64_t keys = s.shape().back();
   // Sizes that are known only when a plan is called cannot be compared here.
-  const Expr checked =
+  Expr checked =
       keys < 0 ? lengths
                : graph::bounded(
                      lengths, 0, keys,
