@@ -128,7 +128,7 @@ class AttendScores::BoxSearch {
     if (constant) key_at.resize(std::min<std::size_t>(key_at.size(), 1));
     Summary summary{i + 1, {}};
     dispatch(input.dtype, [&]<class T>(std::type_identity<T>) {
-      const T* const data = reinterpret_cast<const T*>(input.data);
+      const auto* const data = reinterpret_cast<const T*>(input.data);
       for (std::size_t k = 0; k < key_at.size(); k += kKeyGroup) {
         const std::size_t count = std::min<std::size_t>(kKeyGroup, key_at.size() - k);
         summary.groups.push_back(range_of(data, row_at, std::span(key_at).subspan(k, count)));

@@ -224,7 +224,7 @@ void AttendFold<T>::prepare_part(Part& part) {
   const kernel::TileProgram& program = *part.form->program;
   prepare(program);
   T* const bias = work_.bias + part.at * width();
-  std::byte* const out = reinterpret_cast<std::byte*>(bias);
+  auto* const out = reinterpret_cast<std::byte*>(bias);
   const AttendBox all = box(part.key, part.keys);
   std::int64_t count = part.keys * width();
   part.bias = bias;
