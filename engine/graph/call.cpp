@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 
 #include "../base/error.h"
 #include "../exec/execute.h"
@@ -21,22 +20,6 @@ void execute(const Call& call, const std::vector<Tensor>& outs, int threads) {
   for (const Tensor& leaf : call.leaves) inputs.push_back(leaf.bytes());
   for (const Tensor& out : outs) outputs.push_back(out.mutable_bytes("eval"));
   exec::execute(call.prepared->plan, {inputs, outputs, call.scalars}, threads);
-}
-
-struct Bytes {
-  std::intptr_t first, last;
-};
-
-Bytes bytes_of(const Tensor& tensor) {
-  const Range range = touched(tensor.layout());
-  const auto base = reinterpret_cast<std::intptr_t>(tensor.bytes());
-  const auto size = static_cast<std::intptr_t>(size_of(tensor.dtype()));
-  return {base + range.first * size, base + (range.last + 1) * size - 1};
-}
-
-bool overlap(const Tensor& a, const Tensor& b) {
-  const Bytes x = bytes_of(a), y = bytes_of(b);
-  return x.first <= y.last && y.first <= x.last;
 }
 
 }  // namespace
@@ -74,10 +57,10 @@ bool needs_detour(const std::vector<Tensor>& outs, const Collected& collected,
                   const std::vector<Tensor>& leaves) {
   for (std::size_t i = 0; i < outs.size(); ++i) {
     for (const Tensor& leaf : leaves) {
-      if (overlap(outs[i], leaf)) return true;
+      if (may_share_memory(outs[i], leaf)) return true;
     }
     for (std::size_t j = 0; j < i; ++j) {
-      if (overlap(outs[i], outs[j])) return true;
+      if (may_share_memory(outs[i], outs[j])) return true;
     }
   }
   return std::any_of(collected.order.begin(), collected.order.end(), [](const NodePtr& node) {
