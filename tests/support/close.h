@@ -16,7 +16,7 @@ double worst_error(std::span<const A> got, std::span<const B> want) {
   if (got.size() != want.size()) return INFINITY;
   double worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const double g = static_cast<double>(got[i]), w = static_cast<double>(want[i]);
+    const auto g = static_cast<double>(got[i]), w = static_cast<double>(want[i]);
     if (std::isnan(g) && std::isnan(w)) continue;
     if (g == w) continue;
     const double error = std::abs(g - w) / std::max(1.0, std::abs(w));

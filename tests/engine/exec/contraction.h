@@ -163,7 +163,7 @@ struct Contraction {
     return error / (static_cast<double>(std::max<std::size_t>(sums, 1)) * eps * size);
   }
 
-  static std::int64_t place(std::vector<Loops*> groups, StrideOf stride, const Look& look,
+  static std::int64_t place(const std::vector<Loops*>& groups, StrideOf stride, const Look& look,
                             std::mt19937& random, std::vector<T>& memory) {
     std::vector<Loop*> loops;
     for (Loops* group : groups) {

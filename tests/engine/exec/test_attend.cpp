@@ -70,7 +70,8 @@ template <class T>
 void check_sizes() {
   for (const std::int64_t rows : {1, 5, 16, 33, 64, 100}) {
     for (const std::int64_t keys : {1, 7, 48, 191, 192, 193, 400}) {
-      for (const auto& [inner, columns] : {std::pair{1, 1}, {8, 5}, {33, 17}, {64, 64}}) {
+      for (const std::pair<int, int>& widths : {std::pair{1, 1}, {8, 5}, {33, 17}, {64, 64}}) {
+        const int inner = widths.first, columns = widths.second;
         AttendCase<T> attend = simple<T>(2, rows, keys, inner, columns);
         attend.add_logsumexp();
         Writer write = attend.writer();
@@ -190,7 +191,8 @@ template <class T>
 void check_scores() {
   for (int kind = 0; kind < kScoreKinds; ++kind) {
     CAPTURE(kind);
-    for (const auto& [rows, keys] : {std::pair{70, 300}, {130, 130}, {3, 2000}}) {
+    for (const std::pair<int, int>& sizes : {std::pair{70, 300}, {130, 130}, {3, 2000}}) {
+      const int rows = sizes.first, keys = sizes.second;
       CAPTURE(keys);
       AttendCase<T> attend = simple<T>(3, rows, keys, 16, 20);
       attend.add_logsumexp();

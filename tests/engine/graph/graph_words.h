@@ -30,7 +30,7 @@ inline Expr select(const Expr& c, const Expr& x, const Expr& y) {
   return graph::elementwise("where", map::Op::select, {c, x, y});
 }
 inline Expr named(const Expr& x, const char* term) { return x[term]; }
-inline Expr label(const Expr& x, std::vector<std::string> labels) {
+inline Expr label(const Expr& x, const std::vector<std::string>& labels) {
   return graph::relabel("named", x, labels, false);
 }
 inline Expr index(const Axis& axis) { return graph::open_index(axis); }

@@ -40,7 +40,8 @@ Tensor rnd(const Shape& shape, std::uint64_t seed, DType dtype) {
   return mul(sub(random(shape, seed, dtype), 0.5), 2.0);
 }
 
-Expr softmax_over(const Expr& s, std::vector<std::size_t> axes, std::optional<Expr> sink = {}) {
+Expr softmax_over(const Expr& s, const std::vector<std::size_t>& axes,
+                  const std::optional<Expr>& sink = {}) {
   return graph::softmax("softmax", plan::SoftmaxKind::softmax, s, axes, sink);
 }
 Expr causal(const Expr& s) { return select(less_equal(index("k"), index("q")), s, -HUGE_VAL); }
@@ -197,8 +198,9 @@ TEST_SUITE("graph") {
          {einsum("hqk,hkd->hqd",
                  {graph::slice("slice", p, 2, 0, 3, 1), graph::slice("slice", v, 1, 0, 3, 1)})}},
     };
-    for (const auto& [name, exprs] : misses) {
-      CAPTURE(name);
+    for (const auto& miss : misses) {
+      CAPTURE(miss.first);
+      const std::vector<Expr>& exprs = miss.second;
       CHECK_FALSE(fuses(exprs));
       const auto value = eval(exprs), plain = eval(exprs, {.fuse = false});
       CHECK(value[0].to_vector<double>() == plain[0].to_vector<double>());

@@ -147,12 +147,11 @@ void check_exponential() {
     const double low = sizeof(T) == 4 ? -126 : -1022;
     std::uniform_real_distribution<double> wide(low, 30), near(-1, 1);
     for (int i = 0; i < 40000; ++i) {
-      const T x = static_cast<T>(i % 2 == 0 ? wide(random) : near(random));
+      const auto x = static_cast<T>(i % 2 == 0 ? wide(random) : near(random));
       const long double want = std::exp2(static_cast<long double>(x));
-      const double relative =
-          static_cast<double>((static_cast<long double>(exp2(x)) - want) / want);
+      const auto relative = static_cast<double>((static_cast<long double>(exp2(x)) - want) / want);
       // In units of the last place of the right answer.
-      const double place = static_cast<double>(std::ldexp(1.0L, std::ilogb(want)) / want);
+      const auto place = static_cast<double>(std::ldexp(1.0L, std::ilogb(want)) / want);
       worst = std::max(worst, std::abs(relative) / (2 * unit * place));
     }
     CHECK(worst <= 2.6);

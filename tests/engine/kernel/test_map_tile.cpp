@@ -2,9 +2,9 @@
 // Elementwise kernels against scalar arithmetic, and programs over tiles, on every SIMD target.
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <random>
@@ -299,7 +299,8 @@ TEST_SUITE("kernel") {
       select[static_cast<std::size_t>(f32)](condition.data(), yes.data(), no.data(), out.data(),
                                             40);
       for (std::size_t i = 0; i < 40; ++i) {
-        CHECK(std::memcmp(&out[i], condition[i] ? &yes[i] : &no[i], 4) == 0);
+        CHECK(std::bit_cast<std::uint32_t>(out[i]) ==
+              std::bit_cast<std::uint32_t>(condition[i] ? yes[i] : no[i]));
       }
       std::int16_t a[] = {1, 2}, b[] = {3, 4}, c[2];
       const B two[] = {0, 1};

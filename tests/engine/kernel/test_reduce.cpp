@@ -58,7 +58,7 @@ void check_rows() {
     const auto lanes = std::max<std::size_t>(
         1, static_cast<std::size_t>(kernels->target.vector_bytes) / sizeof(T));
     std::vector<std::size_t> sizes{
-        100, 1000, 128 * lanes - 1, 128 * lanes, 128 * lanes + 1, 5 * 128 * lanes + 3};
+        100, 1000, 128 * lanes - 1, 128 * lanes, 128 * lanes + 1, 640 * lanes + 3};
     for (std::size_t n = 1; n <= 2 * lanes + 1; ++n) sizes.push_back(n);
     for (int f = 0; f < 4; ++f) {
       const Fold fold = static_cast<Fold>(f);
