@@ -86,7 +86,7 @@ TEST_SUITE("map") {
     const IndexRange axes[] = {{0, 1}, {5, 9}};
     const Range inputs[] = {kAnything, {0.1, 0.1, false}, {1e-44, 2, true}};
     const std::vector<Range> ranges = evaluate_ranges(program, axes, inputs, scalars);
-    const double tenth = static_cast<double>(0.1f);
+    const auto tenth = static_cast<double>(0.1f);
     CHECK(ranges[0] == Range{tenth, tenth, false});
     CHECK(ranges[1] == Range{0.1, 0.1, false});
     CHECK(ranges[2] == kNan);
@@ -100,8 +100,8 @@ TEST_SUITE("map") {
   }
 
   TEST_CASE("arithmetic of floats has the kernels' ends") {
-    const double sum = static_cast<double>(0.1f + 0.2f);
-    const double a = static_cast<double>(0.1f), b = static_cast<double>(0.2f);
+    const auto sum = static_cast<double>(0.1f + 0.2f);
+    const auto a = static_cast<double>(0.1f), b = static_cast<double>(0.2f);
     CHECK(range_of(Op::add, f32, {a, a}, {b, b}) == numbers(sum, sum));
     CHECK(range_of(Op::add, f64, {0.1, 1}, {0.2, 2}) == numbers(0.1 + 0.2, 3));
     CHECK(range_of(Op::add, f32, {0x1p127, 0x1p127}, {0, 0x1p127}) == numbers(0x1p127, kInf));

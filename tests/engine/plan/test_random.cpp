@@ -130,9 +130,9 @@ TEST_SUITE("plan") {
       CHECK(broken_rule(plan) == "");
       check_against_oracle(equation, plan);
     }
-    for (const auto& [kind, times] : steps) {
-      CAPTURE(kind);
-      CHECK(times > 0);
+    for (const auto& step : steps) {
+      CAPTURE(step.first);
+      CHECK(step.second > 0);
     }
     CHECK(equations.missing() == "");
     MESSAGE(equations.coverage());

@@ -131,7 +131,7 @@ TEST_SUITE("spec") {
         for (std::size_t i = random() % 4; i > 0; --i) {
           terms[p] += static_cast<char>('a' + random() % 5);
           // Mostly a size that goes with the label, so that many equations fit.
-          const std::int64_t own = (terms[p].back() - 'a') * 2;
+          const std::int64_t own = 2 * std::int64_t{terms[p].back() - 'a'};
           shapes[p].push_back(random() % 8 > 0 ? own : static_cast<std::int64_t>(random() % 3));
         }
         text += (p > 0 ? "," : "") + terms[p];

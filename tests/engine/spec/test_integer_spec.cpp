@@ -80,7 +80,7 @@ TEST_SUITE("spec") {
         if (!shapes.empty()) text += ',';
         Shape& shape = shapes.emplace_back();
         for (std::size_t i = random() % 4; i > 0; --i) {
-          const std::int64_t label = static_cast<std::int64_t>(random() % 6);
+          const auto label = static_cast<std::int64_t>(random() % 6);
           list.push_back(label * 1000003 - 7);
           text += static_cast<char>('a' + label);
           shape.push_back(label + 1);
