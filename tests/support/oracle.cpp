@@ -7,7 +7,7 @@
 namespace einkern::test {
 namespace {
 
-__extension__ typedef __int128 Wide;
+__extension__ using Wide = __int128;
 
 template <class Number>
 Number element(const RawView& view, std::int64_t offset) {

@@ -20,11 +20,11 @@ using namespace einkern;
 
 namespace {
 
-// A look-alike of std::mdspan: a strided view of rank 2.
+// A look-alike of std::mdspan, under its names: a strided view of rank 2.
 template <class T, class Reference = T&>
 struct Mdspan {
-  using element_type = T;
-  using reference = Reference;
+  using element_type = T;       // NOLINT(readability-identifier-naming)
+  using reference = Reference;  // NOLINT(readability-identifier-naming)
   T* pointer;
   std::array<std::size_t, 2> extents, steps;
 
