@@ -134,6 +134,22 @@ void Pool::unmap(const std::vector<Block>& blocks) noexcept {
   for (const auto& [data, capacity] : blocks) unmap_block(data, capacity);
 }
 
+void BlocksInUse::add(std::size_t capacity) noexcept {
+  const std::size_t now = bytes_.fetch_add(capacity, std::memory_order_relaxed) + capacity;
+  std::size_t peak = peak_.load(std::memory_order_relaxed);
+  while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+  }
+}
+
+void BlocksInUse::remove(std::size_t capacity) noexcept {
+  bytes_.fetch_sub(capacity, std::memory_order_relaxed);
+}
+
+BlocksInUse& blocks_in_use() noexcept {
+  static constinit BlocksInUse blocks;  // trivially destroyed: tensors may outlive it
+  return blocks;
+}
+
 Pool& process_pool() {
   static Pool& pool = *new Pool(bound_from_environment());
   return pool;

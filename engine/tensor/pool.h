@@ -2,6 +2,7 @@
 // Large blocks of memory kept for the next tensor instead of going back to the system.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <vector>
@@ -53,6 +54,21 @@ class Pool {
   std::vector<Block> blocks_;  // oldest first
   std::size_t bytes_ = 0;
 };
+
+/// Bytes of the blocks that tensors hold, and the most that they held since `reset_peak`: what an
+/// evaluation needs beyond what was there. Thread-safe.
+class BlocksInUse {
+ public:
+  void add(std::size_t capacity) noexcept;
+  void remove(std::size_t capacity) noexcept;
+  std::size_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+  std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+  void reset_peak() noexcept { peak_.store(bytes(), std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::size_t> bytes_ = 0, peak_ = 0;
+};
+BlocksInUse& blocks_in_use() noexcept;
 
 /// The pool of the process. It is never destroyed: tensors may outlive every static object.
 Pool& process_pool();

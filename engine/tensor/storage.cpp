@@ -34,6 +34,7 @@ std::shared_ptr<Storage> Storage::allocate(std::size_t bytes) {
     if (storage->data_ != nullptr) {
       storage->capacity_ = capacity;
       mark_usable(storage->data_, bytes, capacity);
+      blocks_in_use().add(capacity);
     }
   } else {
     const std::size_t capacity = std::max<std::size_t>(bytes, 1);
@@ -61,6 +62,7 @@ Storage::~Storage() {
     ::operator delete(data_, kAlignment);
   } else {
     mark_usable(data_, 0, capacity_);
+    blocks_in_use().remove(capacity_);
     process_pool().give(data_, capacity_);
   }
 }
