@@ -6,118 +6,179 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
-#include "../engine/exec/parallel.h"
 #include "../engine/graph/expr.h"
-#include "../engine/kernel/kernels.h"
 #include "../engine/tensor/create.h"
+#include "../engine/tensor/pool.h"
 #include "bench_attention_problem.h"
 #include "bench_measure.h"
+#include "bench_problems.h"
+#include "bench_report.h"
 #include "stopwatch.h"
+#include "table.h"
 
 namespace einkern::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr std::size_t kFewestRuns = 11;
+// The plain route of a long problem is not waited for.
+constexpr std::size_t kFewestPlainRuns = 3;
+constexpr double kMostPlainSeconds = 10;
+
+/// One way to evaluate a problem.
+struct Way {
+  Times times;
+  double extra_bytes = 0;
+};
 
 struct Row {
   AttentionProblem problem;
   double error = 0, flops = 0, bytes = 0;
   bool cold = false;
-  Times fused, plain;
+  Way fused;
+  std::optional<Way> plain;
+  double plain_ratio = 0;  // median over pairs of turns
 };
+
+/// What the evaluation takes for itself.
+double extra_bytes(const Tensor& out, const Expr& output, bool fuse) {
+  BlocksInUse& blocks = blocks_in_use();
+  blocks.reset_peak();
+  const std::size_t before = blocks.bytes();
+  eval_into(out, output, {.fuse = fuse});
+  return static_cast<double>(blocks.peak() - before);
+}
 
 Row time_problem(const AttentionProblem& problem, const AttentionBench& bench,
                  const Limits& limits) {
-  Row row{problem, 0, problem.visible_flops(), problem.bytes(bench.dtype), false, {}, {}};
+  Row row{problem, 0, problem.visible_flops(), problem.bytes(bench.dtype), false, {}, {}, 0};
   std::vector<AttentionOperands> sets;
   sets.emplace_back(problem, bench.dtype, 1);
   const Tensor out = zeros(sets[0].output.shape(), bench.dtype);
-  eval_into(out, sets[0].output);
+  row.fused.extra_bytes = extra_bytes(out, sets[0].output, true);
   row.error = check_attention(problem, sets[0], out);
-  row.cold = row.bytes / limits.read_gbs > row.flops / limits.peak_gflops;
+  if (bench.plain) {
+    row.plain.emplace().extra_bytes = extra_bytes(out, sets[0].output, false);
+    check_attention(problem, sets[0], out);
+  }
+  row.cold = row.bytes / limits.read_gbs > row.flops / limits.peak_gflops(bench.dtype);
   if (row.cold) {
     const auto wanted =
         static_cast<std::uint64_t>(static_cast<double>(bench.buffer_bytes) / row.bytes);
     for (std::uint64_t i = 1; i <= wanted; ++i) sets.emplace_back(problem, bench.dtype, 1 + 8 * i);
   }
-  std::vector<double> fused, plain;
+  std::vector<double> fused, plain, ratios;
+  std::size_t calls = 0;
   const auto once = [&](std::vector<double>& seconds, bool fuse) {
-    const Expr& output = sets[seconds.size() % sets.size()].output;
+    const Expr& output = sets[calls++ % sets.size()].output;
     const Stopwatch watch;
     eval_into(out, output, {.fuse = fuse});
     seconds.push_back(watch.seconds());
     return seconds.back();
   };
+  double plain_total = 0;
   for (double total = 0; fused.size() < kFewestRuns || total < bench.min_seconds;) {
     total += once(fused, true);
-    if (bench.plain) total += once(plain, false);
+    if (!bench.plain) continue;
+    if (plain.size() >= kFewestPlainRuns && plain_total > kMostPlainSeconds) continue;
+    plain_total += once(plain, false);
+    ratios.push_back(plain.back() / fused.back());
   }
-  row.fused = summarise(std::move(fused));
-  if (bench.plain) row.plain = summarise(std::move(plain));
+  row.fused.times = summarise(std::move(fused));
+  if (row.plain) {
+    row.plain->times = summarise(std::move(plain));
+    row.plain_ratio = summarise(std::move(ratios)).median;
+  }
   return row;
 }
 
 /// Of the arithmetic peak, or for problems bound by memory of the read bandwidth.
-double fraction(const Row& row, const Limits& limits) {
-  return row.cold ? row.bytes / row.fused.median / 1e9 / limits.read_gbs
-                  : row.flops / row.fused.median / 1e9 / limits.peak_gflops;
+double fraction(const Row& row, const Limits& limits, DType dtype) {
+  const double seconds = row.fused.times.median;
+  return row.cold ? row.bytes / seconds / 1e9 / limits.read_gbs
+                  : row.flops / seconds / 1e9 / limits.peak_gflops(dtype);
 }
 
-std::string as_table(const std::vector<Row>& rows, const Limits& limits) {
-  std::string text = fmt::format(
-      "machine   {}, {} threads: {:.1f} GFLOP/s; read {:.1f}, write {:.1f} GB/s\n"
-      "{:<14} {:>10} {:>8} {:>9} {:>8} {:>9} {:>10} {:>9}\n",
-      kernel::kernels().target.name, exec::concurrency(), limits.peak_gflops, limits.read_gbs,
-      limits.write_gbs, "problem", "median ms", "spread %", "GFLOP/s", "GB/s", "fraction",
-      "plain ms", "error");
-  for (const Row& row : rows) {
-    text += fmt::format("{:<14} {:>10.4g} {:>8.1f} {:>9.4g} {:>8.3g} {:>9.3f} {:>10} {:>9.2g} {}\n",
-                        row.problem.name, 1e3 * row.fused.median, 100 * row.fused.spread,
-                        row.flops / row.fused.median / 1e9, row.bytes / row.fused.median / 1e9,
-                        fraction(row, limits),
-                        row.plain.runs > 0 ? fmt::format("{:.4g}", 1e3 * row.plain.median) : "-",
-                        row.error, row.cold ? "of read bandwidth, cold" : "of peak");
+std::string mebibytes(double bytes) { return fmt::format("{:.4g}", bytes / (1 << 20)); }
+
+std::string as_table(const std::vector<Row>& rows, const Limits& limits,
+                     const AttentionBench& bench) {
+  using enum Table::Align;
+  std::vector<Table::Column> columns = {{"problem", left}, {"median ms"}, {"spread %"},
+                                        {"GFLOP/s"},       {"GB/s"},      {"fraction"},
+                                        {"of", left},      {"extra MiB"}, {"error"}};
+  if (bench.plain) {
+    columns.insert(columns.end(), {{"plain ms"}, {"plain / fused"}, {"plain extra MiB"}});
   }
-  return text;
+  Table table(std::move(columns));
+  for (const Row& row : rows) {
+    const double seconds = row.fused.times.median;
+    std::vector<std::string> cells = {row.problem.name,
+                                      fmt::format("{:.4g}", 1e3 * seconds),
+                                      fmt::format("{:.1f}", 100 * row.fused.times.spread),
+                                      fmt::format("{:.4g}", row.flops / seconds / 1e9),
+                                      fmt::format("{:.3g}", row.bytes / seconds / 1e9),
+                                      fmt::format("{:.3f}", fraction(row, limits, bench.dtype)),
+                                      row.cold ? "read bandwidth, cold" : "peak",
+                                      mebibytes(row.fused.extra_bytes),
+                                      fmt::format("{:.2g}", row.error)};
+    if (row.plain) {
+      cells.push_back(fmt::format("{:.4g}", 1e3 * row.plain->times.median));
+      cells.push_back(fmt::format("{:.2f}", row.plain_ratio));
+      cells.push_back(mebibytes(row.plain->extra_bytes));
+    }
+    table.add(std::move(cells));
+  }
+  const std::string machine = machine_line(limits);
+  return bench.form == ReportForm::markdown
+             ? fmt::format("```\n{}```\n\n{}", machine, table.str(TableStyle::markdown))
+             : machine + table.str(TableStyle::aligned);
 }
 
-std::string as_json(const std::vector<Row>& rows, const Limits& limits) {
+std::string as_json(const std::vector<Row>& rows, const Limits& limits, DType dtype) {
   Json results = Json::array();
   for (const Row& row : rows) {
+    const double seconds = row.fused.times.median;
     Json entry = {{"name", row.problem.name},
-                  {"median_ms", 1e3 * row.fused.median},
-                  {"spread", row.fused.spread},
-                  {"gflops", row.flops / row.fused.median / 1e9},
-                  {"gbs", row.bytes / row.fused.median / 1e9},
-                  {"fraction", fraction(row, limits)},
+                  {"dtype", name_of(dtype)},
+                  {"median_ms", 1e3 * seconds},
+                  {"spread", row.fused.times.spread},
+                  {"gflops", row.flops / seconds / 1e9},
+                  {"gbs", row.bytes / seconds / 1e9},
+                  {"fraction", fraction(row, limits, dtype)},
                   {"cold", row.cold},
-                  {"runs", row.fused.runs},
+                  {"runs", row.fused.times.runs},
+                  {"extra_bytes", row.fused.extra_bytes},
                   {"error", row.error}};
-    if (row.plain.runs > 0) entry["plain_ms"] = 1e3 * row.plain.median;
+    if (row.plain) {
+      entry["plain_ms"] = 1e3 * row.plain->times.median;
+      entry["plain_ratio"] = row.plain_ratio;
+      entry["plain_extra_bytes"] = row.plain->extra_bytes;
+    }
     results.push_back(std::move(entry));
   }
-  const Json machine = {
-      {"peak_gflops", limits.peak_gflops}, {"read_gbs", limits.read_gbs},
-      {"copy_gbs", limits.copy_gbs},       {"write_gbs", limits.write_gbs},
-      {"threads", exec::concurrency()},    {"target", kernel::kernels().target.name}};
-  return Json({{"machine", machine}, {"results", results}}).dump(2) + "\n";
+  return Json({{"machine", machine_json(limits, dtype)}, {"results", results}}).dump(2) + "\n";
 }
 
 }  // namespace
 
 std::string bench_attention(const AttentionBench& bench) {
-  const std::vector<AttentionProblem> problems = read_attention_problems(bench.path);
-  LimitProbe probe(bench.dtype, bench.buffer_bytes);
+  std::vector<AttentionProblem> problems = read_attention_problems(bench.source);
+  if (!bench.only.empty()) {
+    problems = select_named("bench: --only", bench.only, std::move(problems));
+  }
+  LimitProbe probe(bench.buffer_bytes);
   probe.measure();
   std::vector<Row> rows;
   for (const AttentionProblem& problem : problems) {
     rows.push_back(time_problem(problem, bench, probe.best()));
   }
   probe.measure();
-  return bench.json ? as_json(rows, probe.best()) : as_table(rows, probe.best());
+  return bench.form == ReportForm::json ? as_json(rows, probe.best(), bench.dtype)
+                                        : as_table(rows, probe.best(), bench);
 }
 
 }  // namespace einkern::tools

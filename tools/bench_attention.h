@@ -9,17 +9,21 @@
 
 namespace einkern::tools {
 
+enum class ReportForm : std::uint8_t { text, markdown, json };
+
 struct AttentionBench {
-  std::string path;
+  std::string source;  // the set `attention` or a file
+  std::string only;    // a regular expression that names must match
   DType dtype = f32;
   double min_seconds = 0.5;
   std::int64_t buffer_bytes = std::int64_t{1} << 30;
   bool plain = false;  // time every problem without fusion as well, in turn
-  bool json = false;
+  ReportForm form = ReportForm::text;
 };
 
 /// Checks every problem against its definition, times it (two rounds of limits around all), and
-/// returns the report: a table, or JSON with --json.
+/// returns the report. `extra` is the most memory in blocks of 2 MiB and more that an evaluation
+/// takes beside operands and output.
 std::string bench_attention(const AttentionBench& bench);
 
 }  // namespace einkern::tools

@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <fstream>
+#include <sstream>
 
 #include "../engine/base/error.h"
 #include "../engine/tensor/create.h"
 #include "../ops/ops.h"
+#include "bench_problems.h"
 #include "exit_code.h"
 #include "values.h"
 
@@ -104,14 +105,13 @@ double AttentionProblem::bytes(DType dtype) const {
   return static_cast<double>(elements) * static_cast<double>(size_of(dtype));
 }
 
-std::vector<AttentionProblem> read_attention_problems(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) fail<IoError>(fmt::format("bench: {}: cannot be read", path));
+std::vector<AttentionProblem> read_attention_problems(const std::string& source) {
+  std::istringstream file(problem_text(source));
   std::vector<AttentionProblem> problems;
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {
     if (line.empty() || line[0] == '#' || number == 1) continue;
-    const std::string where = fmt::format("bench: {}:{}", path, number);
+    const std::string where = fmt::format("bench: {}:{}", source, number);
     const std::vector<std::string_view> fields = split_at(line, '\t');
     if (fields.size() < 9 || fields.size() > 10) {
       fail<IoError>(fmt::format("{}: {} fields, not 9 or 10", where, fields.size()));
@@ -131,7 +131,7 @@ std::vector<AttentionProblem> read_attention_problems(const std::string& path) {
           fmt::format("{}: {} lengths for {} batch entries", where, p.lengths.size(), p.batch));
     }
   }
-  if (problems.empty()) fail<IoError>(fmt::format("bench: {}: no problem in it", path));
+  if (problems.empty()) fail<IoError>(fmt::format("bench: {}: no problem in it", source));
   return problems;
 }
 

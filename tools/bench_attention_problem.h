@@ -32,8 +32,9 @@ struct AttentionProblem {
   double bytes(DType dtype) const;
 };
 
-/// Reads the rows of a file whose first line names the columns. IoError naming the file and line.
-std::vector<AttentionProblem> read_attention_problems(const std::string& path);
+/// The rows of the set `attention` or of a file whose first line names the columns. IoError naming
+/// the file and line.
+std::vector<AttentionProblem> read_attention_problems(const std::string& source);
 
 /// The operands of a problem, uniform in [-1, 1), and the lazy output (batch, head, query, dim).
 struct AttentionOperands {

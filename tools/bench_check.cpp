@@ -71,7 +71,8 @@ Sum sum_of_products(const Spec& spec, const std::vector<Labelled>& operands,
 
 }  // namespace
 
-Samples check_samples(const Spec& spec, const std::vector<Tensor>& operands, const Tensor& result) {
+Samples check_samples(const std::string& what, const Spec& spec,
+                      const std::vector<Tensor>& operands, const Tensor& result) {
   Samples samples;
   if (result.size() == 0) return samples;
   const std::size_t label_count = spec.sizes.size();
@@ -104,8 +105,9 @@ Samples check_samples(const Spec& spec, const std::vector<Tensor>& operands, con
     const double error = std::fabs(got - want.value);
     const double bound = epsilon * (8 + std::sqrt(products)) * want.magnitude;
     if (!(error <= bound)) {
-      throw CheckFailed(fmt::format("bench: an element is {:.9g} but a float64 loop gives {:.9g}",
-                                    got, want.value));
+      throw CheckFailed(
+          fmt::format("bench: {}: an element is {:.9g} but a float64 loop gives {:.9g}", what, got,
+                      want.value));
     }
     samples.largest_error = std::max(samples.largest_error, error);
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "../engine/spec/spec.h"
@@ -16,8 +17,9 @@ struct Samples {
 };
 
 /// Compares elements of `result` with sums of products over the operands (f32 or f64, contiguous)
-/// taken by a loop that shares nothing with the engine. CheckFailed for an error beyond
-/// epsilon (8 + sqrt(n)) sum |products| of n products.
-Samples check_samples(const Spec& spec, const std::vector<Tensor>& operands, const Tensor& result);
+/// taken by a loop that shares nothing with the engine. CheckFailed, naming `what`, for an error
+/// beyond epsilon (8 + sqrt(n)) sum |products| of n products.
+Samples check_samples(const std::string& what, const Spec& spec,
+                      const std::vector<Tensor>& operands, const Tensor& result);
 
 }  // namespace einkern::tools

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `einkern bench`: the time of an einsum, and the part of the machine's limits that it reaches.
+// `einkern bench`: the time of einsums, and the part of the machine's limits that they reach.
 #include <fmt/format.h>
+#include <unistd.h>
 
-#include <nlohmann/json.hpp>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,16 +13,17 @@
 #include "../engine/spec/spec.h"
 #include "bench_attention.h"
 #include "bench_measure.h"
+#include "bench_peers.h"
+#include "bench_report.h"
 #include "commands.h"
 #include "equation_argument.h"
+#include "exit_code.h"
 #include "files.h"
 #include "values.h"
 #include "version.h"
 
 namespace einkern::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kMebibyte = 1 << 20;
 
@@ -36,74 +38,6 @@ std::string name_of_single(const std::string& equation, const std::vector<Shape>
   return fmt::format("{} {}", text, name_of(dtype));
 }
 
-std::vector<std::string> flags_of(const Result& result) {
-  std::vector<std::string> flags;
-  if (is_debug_build()) flags.emplace_back("debug build");
-  if (result.roofline() > 1.15) flags.emplace_back("faster than the measured limits");
-  return flags;
-}
-
-std::string as_json(const std::vector<Problem>& problems, const std::vector<Result>& results) {
-  const Limits& limits = results[0].limits;
-  const Json machine = {
-      {"peak_gflops", limits.peak_gflops}, {"read_gbs", limits.read_gbs},
-      {"copy_gbs", limits.copy_gbs},       {"write_gbs", limits.write_gbs},
-      {"threads", exec::concurrency()},    {"target", kernel::kernels().target.name}};
-  Json rows = Json::array();
-  for (std::size_t i = 0; i < problems.size(); ++i) {
-    const Result& result = results[i];
-    rows.push_back({{"name", problems[i].name},
-                    {"equation", problems[i].equation},
-                    {"median_ms", 1e3 * result.times.median},
-                    {"spread", result.times.spread},
-                    {"gflops", result.gflops()},
-                    {"gbs", result.gbs()},
-                    {"roofline", result.roofline()},
-                    {"cold", result.cold},
-                    {"runs", result.times.runs},
-                    {"flags", flags_of(result)}});
-  }
-  return Json({{"machine", machine}, {"results", rows}}).dump(2) + "\n";
-}
-
-std::string machine_line(const Limits& limits) {
-  return fmt::format(
-      "machine   {}, {} threads: {:.1f} GFLOP/s; read {:.1f}, copy {:.1f}, write {:.1f} GB/s\n",
-      kernel::kernels().target.name, exec::concurrency(), limits.peak_gflops, limits.read_gbs,
-      limits.copy_gbs, limits.write_gbs);
-}
-
-std::string as_text(const Problem& problem, const Result& result) {
-  std::string text = machine_line(result.limits);
-  text += fmt::format("problem   {}\n", problem.name);
-  text += fmt::format("checked   {} elements against a float64 loop, largest error {:.2g}\n",
-                      result.samples.elements, result.samples.largest_error);
-  text += fmt::format("median    {:.4g} ms of {} runs, spread {:.1f} %, {}\n",
-                      1e3 * result.times.median, result.times.runs, 100 * result.times.spread,
-                      result.cold ? "cold" : "warm");
-  text += fmt::format("rate      {:.4g} GFLOP/s, {:.4g} GB/s\nroofline  {:.3f}\n", result.gflops(),
-                      result.gbs(), result.roofline());
-  for (const std::string& flag : flags_of(result)) text += fmt::format("flag      {}\n", flag);
-  return text;
-}
-
-/// A line a problem; `rate` is relative to the first problem's GFLOP/s.
-std::string as_table(const std::vector<Problem>& problems, const std::vector<Result>& results) {
-  std::string text = machine_line(results[0].limits);
-  text += fmt::format("{:<24} {:>10} {:>8} {:>9} {:>8} {:>9} {:>6}\n", "problem", "median ms",
-                      "spread %", "GFLOP/s", "GB/s", "roofline", "rate");
-  for (std::size_t i = 0; i < problems.size(); ++i) {
-    const Result& result = results[i];
-    text += fmt::format("{:<24} {:>10.4g} {:>8.1f} {:>9.4g} {:>8.3g} {:>9.3f} {:>6.3f} {}",
-                        problems[i].name, 1e3 * result.times.median, 100 * result.times.spread,
-                        result.gflops(), result.gbs(), result.roofline(),
-                        result.gflops() / results[0].gflops(), result.cold ? "cold" : "warm");
-    for (const std::string& flag : flags_of(result)) text += fmt::format(", {}", flag);
-    text += "\n";
-  }
-  return text;
-}
-
 void choose_target(const Options& options, const std::string& name) {
   std::string choices;
   for (const kernel::Kernels* table : kernel::supported_kernels()) {
@@ -114,86 +48,182 @@ void choose_target(const Options& options, const std::string& name) {
       fmt::format("--target: no target '{}' on this processor; choices: {}", name, choices));
 }
 
+/// Says on a terminal which problem is being timed.
+class Progress {
+ public:
+  explicit Progress(std::size_t count) : count_(count), shown_(count > 1 && ::isatty(2) == 1) {}
+  ~Progress() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void operator()(const Problem& problem) {
+    ++at_;
+    if (!shown_) return;
+    std::fputs(fmt::format("\r\033[K{}/{} {}", at_, count_, problem.name).c_str(), stderr);
+    std::fflush(stderr);
+  }
+
+ private:
+  std::size_t count_, at_ = 0;
+  bool shown_;
+};
+
+std::string list_of(const std::vector<Problem>& problems) {
+  Table table({{"problem", Table::Align::left},
+               {"equation", Table::Align::left},
+               {"shapes", Table::Align::left},
+               {"dtype", Table::Align::left}});
+  for (const Problem& problem : problems) {
+    std::string shapes;
+    for (const Shape& shape : problem.shapes) {
+      shapes += (shapes.empty() ? "" : ",") + shape_text(shape);
+    }
+    table.add({problem.name, problem.equation, shapes, std::string(name_of(problem.dtype))});
+  }
+  return table.str(TableStyle::aligned);
+}
+
+/// The options of the command as they were given.
+struct Given {
+  std::optional<std::string> equation, shapes, problems, only, attention, against, dtype, path,
+      threads, target, min_time, buffers;
+  bool warm = false, strict = false, list = false, json = false, markdown = false, plain = false;
+
+  void add_to(Options& options) {
+    add_equation_option(options, equation);
+    options.value("--shapes", "SHAPES", shapes, "shapes of the operands: 2x3,3x4; a scalar is -");
+    options.value("--problems", "SET", problems,
+                  "a set: contractions, gemm, permutations, batches (together the default),\n"
+                  "layouts, attention; or a file of lines name<TAB>equation<TAB>i=4,j=5[<TAB>f64]");
+    options.value("--attention", "FILE", attention,
+                  "a file of attention problems, as tools/bench/attention.tsv");
+    options.value("--only", "REGEX", only, "only the problems whose names match");
+    options.value("--against", "PEERS", against,
+                  "time other libraries in turn: a list of openblas, onednn, blis; one that this\n"
+                  "machine lacks, or that runs kernels for an older processor, is flagged");
+    options.flag("--list", list, "list the problems and time none");
+    options.value("--dtype", "DTYPE", dtype, "f32 (default) or f64, where a problem names none");
+    options.value("--path", "PATH", path,
+                  "order: auto, greedy, optimal, or opt_einsum's positions '0,1;0,1'");
+    options.value("--threads", "N", threads, "threads (default: all that this process may use)");
+    options.value("--target", "NAME", target, "SIMD target (default: the best of this processor)");
+    options.value("--min-time", "SECONDS", min_time,
+                  "time each problem for at least this long (default: 0.5)");
+    options.value("--buffers", "MIB", buffers,
+                  "size of the buffers that bandwidths are measured on, and of all operands of a\n"
+                  "problem bound by memory together (default: 1024)");
+    options.flag("--warm", warm, "reuse one set of operands also where memory is the limit");
+    options.flag("--strict", strict, "exit with code 1 when anything is flagged");
+    options.flag("--json", json, "print JSON");
+    options.flag("--markdown", markdown, "print Markdown");
+    options.flag("--no-fuse", plain, "attention: time every problem without fusion as well");
+  }
+};
+
+/// The problem of an equation and shapes.
+Problem take_single(const Options& options, const Given& given, DType dtype,
+                    const std::vector<std::string>& positional) {
+  const EquationArgument taken = take_equation(options, given.equation, positional);
+  if (!taken.files.empty()) {
+    options.refuse(
+        fmt::format("'{}' is no option; operands are given by --shapes", taken.files[0]));
+  }
+  if (!given.shapes) options.refuse("no operands given; use --shapes");
+  Problem problem{"", taken.equation, parse_shapes("bench: --shapes", *given.shapes), dtype, {}};
+  problem.name = name_of_single(problem.equation, problem.shapes, dtype);
+  if (given.path) problem.path = parse_path_option("bench: --path", *given.path);
+  return problem;
+}
+
+void refuse_flagged(const Report& report, const Peers* peers) {
+  std::vector<std::string> flags = flags_of(report, peers);
+  for (const Result& result : report.results) {
+    for (std::string& flag : flags_of(result, report.limits)) flags.push_back(std::move(flag));
+  }
+  if (!flags.empty()) {
+    throw CheckFailed(
+        fmt::format("bench: --strict: {} flagged; the first: {}", flags.size(), flags[0]));
+  }
+}
+
 }  // namespace
 
 void bench_command(const std::vector<std::string>& arguments) {
   Options options({
       .command = "bench",
-      .usage = "('EQUATION' --shapes SHAPES | --problems FILE | --attention FILE) [OPTIONS]",
-      .summary = "Checks an einsum against a float64 loop, times it, and says which part of the "
-                 "limits of\n"
-                 "this machine, measured in the same run, it reaches (the roofline fraction).",
-      .examples = {"einkern bench 'ik,kj->ij' --shapes 1024x1024,1024x1024",
-                   "einkern bench 'bhqd,bhkd->bhqk' --shapes 1x12x512x64,1x12x512x64 --json",
-                   "einkern bench 'ij->ji' --shapes 4096x4096 --dtype f64 --threads 1",
-                   "einkern bench --problems tools/bench/layouts.tsv",
-                   "einkern bench --attention tools/bench/attention.tsv"},
+      .usage = "['EQUATION' --shapes SHAPES | --problems SET | --attention FILE] [OPTIONS]",
+      .summary =
+          "Checks einsums against a float64 loop, times them, and says which part of the limits\n"
+          "of this machine, measured in the same run, they reach (roofline). Without a problem it\n"
+          "runs the default set, which takes about ten minutes; --only runs a part of it.\n\n"
+          "A problem bound by memory is timed cold: over operand sets too large for the caches.\n"
+          "`median` is einsum_into on a touched output, `fresh` the form that returns a tensor.",
+      .examples = {"einkern bench --problems contractions",
+                   "einkern bench --only 'tccg|gemm_nn' --against openblas,onednn,blis --json",
+                   "einkern bench 'ik,kj->ij' --shapes 1024x1024,1024x1024",
+                   "einkern bench 'ij->ji' --shapes 4096x4096 --dtype f64 --threads 1 --warm",
+                   "einkern bench --problems attention --no-fuse"},
   });
-  std::optional<std::string> equation, shapes, file, attention, dtype, path, threads, target,
-      min_time, buffers;
-  bool json = false, plain = false;
-  add_equation_option(options, equation);
-  options.value("--shapes", "SHAPES", shapes, "shapes of the operands: 2x3,3x4; a scalar is -");
-  options.value("--problems", "FILE", file,
-                "time all problems of a file, in turn: name<TAB>equation<TAB>i=4,j=5 a line");
-  options.value("--attention", "FILE", attention,
-                "time the attention problems of a file (tools/bench/attention.tsv)");
-  options.value("--dtype", "DTYPE", dtype, "f32 (default) or f64");
-  options.value("--path", "PATH", path,
-                "order: auto, greedy, optimal, or opt_einsum's positions '0,1;0,1'");
-  options.value("--threads", "N", threads, "threads (default: all that this process may use)");
-  options.value("--target", "NAME", target, "SIMD target (default: the best of this processor)");
-  options.value("--min-time", "SECONDS", min_time,
-                "time runs for at least this long (default: 0.5)");
-  options.value("--buffers", "MIB", buffers,
-                "size of the buffers that bandwidths are measured on (default: 1024)");
-  options.flag("--json", json, "print JSON");
-  options.flag("--no-fuse", plain, "with --attention: time every problem without fusion as well");
+  Given given;
+  given.add_to(options);
   const auto positional = options.parse(arguments);
   if (!positional) return;
 
-  const DType element = dtype ? parse_dtype("bench: --dtype", *dtype) : f32;
-  if (!is_float(element)) options.refuse("--dtype: only f32 and f64 have a peak to compare with");
-  const int width = threads ? parse_threads("bench: --threads", *threads) : 0;
-  const double min_seconds = min_time ? parse_number("bench: --min-time", *min_time) : 0.5;
-  const std::int64_t mebibytes = buffers ? parse_integer("bench: --buffers", *buffers, 1) : 1024;
-  if (target) choose_target(options, *target);
-  if (attention) {
-    if (equation || shapes || file || path || !positional->empty()) {
-      options.refuse("--attention names its own problems");
-    }
+  const DType dtype = given.dtype ? parse_dtype("bench: --dtype", *given.dtype) : f32;
+  if (!is_float(dtype)) options.refuse("--dtype: only f32 and f64 have a peak to compare with");
+  if (given.json && given.markdown) options.refuse("--json and --markdown are two forms of one");
+  const int width = given.threads ? parse_threads("bench: --threads", *given.threads) : 0;
+  const double min_seconds =
+      given.min_time ? parse_number("bench: --min-time", *given.min_time) : 0.5;
+  const std::int64_t buffer_bytes =
+      kMebibyte * (given.buffers ? parse_integer("bench: --buffers", *given.buffers, 1) : 1024);
+  if (given.target) choose_target(options, *given.target);
+  const ReportForm form = given.json       ? ReportForm::json
+                          : given.markdown ? ReportForm::markdown
+                                           : ReportForm::text;
+  if (given.problems == "attention") given.attention.swap(given.problems);
+  const bool single = given.equation || given.shapes || given.path || !positional->empty();
+  if (given.attention) {
+    if (given.against) options.refuse("--against has no attention to compare with");
+    if (single || given.problems) options.refuse("--attention names its own problems");
     exec::in_arena(width, [&](std::int64_t) {
-      print(
-          bench_attention({*attention, element, min_seconds, mebibytes * kMebibyte, plain, json}));
+      print(bench_attention({*given.attention, given.only.value_or(""), dtype, min_seconds,
+                             buffer_bytes, given.plain, form}));
     });
     return;
   }
-  if (plain) options.refuse("--no-fuse goes with --attention");
+  if (given.plain) options.refuse("--no-fuse goes with attention problems");
   std::vector<Problem> problems;
-  if (file) {
-    if (equation || shapes || path || !positional->empty()) {
-      options.refuse("--problems names its own equations, shapes and paths");
-    }
-    problems = read_problems(*file, element);
+  if (single) {
+    if (given.problems) options.refuse("--problems names its own equations, shapes and paths");
+    problems.push_back(take_single(options, given, dtype, *positional));
   } else {
-    const EquationArgument taken = take_equation(options, equation, *positional);
-    if (!taken.files.empty()) {
-      options.refuse(
-          fmt::format("'{}' is no option; operands are given by --shapes", taken.files[0]));
-    }
-    if (!shapes) options.refuse("no operands given; use --shapes");
-    Problem problem{"", taken.equation, parse_shapes("bench: --shapes", *shapes), element, {}};
-    problem.name = name_of_single(problem.equation, problem.shapes, element);
-    if (path) problem.path = parse_path_option("bench: --path", *path);
-    problems.push_back(std::move(problem));
+    problems = read_problems(given.problems.value_or("default"), dtype);
   }
+  if (given.only) problems = select_named("bench: --only", *given.only, std::move(problems));
   for (const Problem& problem : problems) make_spec(problem.equation, problem.shapes, "bench");
+  if (given.list) return print(list_of(problems));
 
   exec::in_arena(width, [&](std::int64_t) {
-    const std::vector<Result> results = measure(problems, min_seconds, mebibytes * kMebibyte);
-    print(json   ? as_json(problems, results)
-          : file ? as_table(problems, results)
-                 : as_text(problems[0], results[0]));
+    std::optional<Peers> loaded;
+    if (given.against) loaded = load_peers(*given.against, exec::concurrency());
+    const Peers* const peers = loaded ? &*loaded : nullptr;
+    if (given.strict && peers != nullptr && !peers->flags.empty()) {
+      throw CheckFailed("bench: --strict: " + peers->flags[0]);
+    }
+    Report report;
+    {
+      Progress progress(problems.size());
+      report = measure(problems, {min_seconds, buffer_bytes, given.warm, peers,
+                                  [&](const Problem& problem) { progress(problem); }});
+    }
+    print(given.json       ? as_json(problems, report, peers, dtype)
+          : given.markdown ? as_table(problems, report, peers, TableStyle::markdown)
+          : single         ? as_text(problems[0], report, peers)
+                           : as_table(problems, report, peers, TableStyle::aligned));
+    if (given.strict) refuse_flagged(report, peers);
   });
 }
 

@@ -38,7 +38,7 @@ void keep_best(double& best, double rate) { best = std::max(best, rate / 1e9); }
 
 }  // namespace
 
-LimitProbe::LimitProbe(DType dtype, std::int64_t buffer_bytes) : dtype_(dtype) {
+LimitProbe::LimitProbe(std::int64_t buffer_bytes) {
   const std::int64_t pieces = std::max<std::int64_t>(1, buffer_bytes / (kPieceLines * kLine));
   from_ = zeros({pieces, kPieceLines * kLine / 8}, f64);
   to_ = zeros({pieces, kPieceLines * kLine / 8}, f64);
@@ -52,10 +52,15 @@ void LimitProbe::measure() {
   auto* const to = static_cast<char*>(to_.mutable_bytes("bench"));
   const auto offset = [](std::int64_t piece) { return piece * kPieceLines * kLine; };
 
-  const kernel::MultiplyAddProbe& fma = dtype_ == f32 ? kernels.probe.f32 : kernels.probe.f64;
   const std::int64_t tasks = std::int64_t{8} * exec::concurrency();
-  keep_best(best_.peak_gflops, best_rate(tasks, fma.flops_per_round * kRounds,
-                                         [&](std::int64_t) { use(fma.run(kRounds)); }));
+  const auto peak_of = [&](const kernel::MultiplyAddProbe& fma) {
+    return best_rate(tasks, fma.flops_per_round * kRounds,
+                     [&](std::int64_t) { use(fma.run(kRounds)); });
+  };
+  const double peak = peak_of(kernels.probe.f32);
+  slowest_peak_ = std::min(slowest_peak_, peak / 1e9);
+  keep_best(best_.peak_f32_gflops, peak);
+  keep_best(best_.peak_f64_gflops, peak_of(kernels.probe.f64));
   keep_best(best_.read_gbs, best_rate(pieces, bytes, [&](std::int64_t piece) {
               use(static_cast<double>(kernels.probe.read(from + offset(piece), kPieceLines)));
             }));

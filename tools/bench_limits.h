@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "../engine/tensor/tensor.h"
 
@@ -10,26 +11,30 @@ namespace einkern::tools {
 
 /// Rates in units of 10^9 a second, over all threads of the arena.
 struct Limits {
-  double peak_gflops = 0;
+  double peak_f32_gflops = 0, peak_f64_gflops = 0;
   double read_gbs = 0;
   double copy_gbs = 0;   // bytes read and bytes written, non-temporally
   double write_gbs = 0;  // non-temporally
+
+  double peak_gflops(DType dtype) const { return dtype == f32 ? peak_f32_gflops : peak_f64_gflops; }
 };
 
 /// Measures as often as it is told and keeps the best, since whatever shares the machine only slows
 /// a probe down.
 class LimitProbe {
  public:
-  /// Peak of this dtype (f32 or f64); bandwidths over buffers of `buffer_bytes`.
-  LimitProbe(DType dtype, std::int64_t buffer_bytes);
+  /// Bandwidths are measured over buffers of `buffer_bytes`.
+  explicit LimitProbe(std::int64_t buffer_bytes);
 
   void measure();
   const Limits& best() const noexcept { return best_; }
+  /// The worst measurement of the f32 peak so far relative to the best: 1 on a steady machine.
+  double steadiness() const noexcept { return slowest_peak_ / best_.peak_f32_gflops; }
 
  private:
-  DType dtype_;
   Tensor from_, to_;
   Limits best_;
+  double slowest_peak_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace einkern::tools

@@ -4,31 +4,41 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "../engine/graph/expr.h"
 #include "../engine/tensor/create.h"
 #include "../ops/elementwise.h"
+#include "bench_gemm_route.h"
 #include "stopwatch.h"
 
 namespace einkern::tools {
 namespace {
 
-constexpr std::size_t kFewestRuns = 11;
+constexpr std::size_t kFewestTurns = 11;
 constexpr std::int64_t kMostSets = 4096;
+// Neighbours that are timed in turn hold their operands at the same time.
+constexpr double kGroupBytes = 2e9;
+// Reading the clock costs tens of nanoseconds: shorter calls are timed together.
+constexpr double kTurnSeconds = 2e-4;
+// A shorter call is preceded by an untimed one: it refills the caches, and the threads of whoever
+// ran before have gone to sleep by its end (without it, products of 7 ms took 5 % longer).
+constexpr double kSettleSeconds = 5e-2;
+// A peer that is far behind is not waited for.
+constexpr std::size_t kFewestPeerTurns = 3;
+constexpr double kMostPeerSeconds = 10;
 
 /// One set of operands and the output they are contracted into.
 struct OperandSet {
   std::vector<Tensor> operands;
-  Expr value;
+  std::vector<Expr> leaves;
   Tensor out;
 
   OperandSet(const Problem& problem, std::uint64_t seed)
-      : operands(make_operands(problem, seed)),
-        value(einsum(problem.equation, {operands.begin(), operands.end()}, {problem.path})),
-        out(zeros(value.shape(), problem.dtype)) {
-  }  // touched: pages are there before the first run
-
-  void run() const { eval_into(out, value); }
+      : operands(make_operands(problem, seed)), leaves(operands.begin(), operands.end()) {
+    // Touched: its pages are there before the first run.
+    out = zeros(einsum(problem.equation, leaves, {problem.path}).shape(), problem.dtype);
+  }
 
  private:
   static std::vector<Tensor> make_operands(const Problem& problem, std::uint64_t seed) {
@@ -40,63 +50,179 @@ struct OperandSet {
   }
 };
 
-Work work_of(const OperandSet& set) {
-  Work work;
-  const auto plan = nlohmann::json::parse(explain_json({set.value}));
-  for (const auto& step : plan.at("steps")) work.flops += step.at("flops").get<double>();
-  const auto bytes = [](const Tensor& tensor) {
-    return static_cast<double>(tensor.size()) * static_cast<double>(size_of(tensor.dtype()));
-  };
-  for (const Tensor& operand : set.operands) work.bytes_read += bytes(operand);
-  work.bytes_written = bytes(set.out);
-  return work;
+double bytes_of(const Tensor& tensor) {
+  return static_cast<double>(tensor.size()) * static_cast<double>(size_of(tensor.dtype()));
 }
 
 /// A problem while it is being timed.
 class Timing {
  public:
-  explicit Timing(const Problem& problem) : problem_(problem) {
+  Timing(const Problem& problem, const Peers* peers) : problem_(problem) {
     sets_.emplace_back(problem, 1);
-    sets_[0].run();
-    samples_ =
-        check_samples(make_spec(problem.equation, problem.shapes), sets_[0].operands, sets_[0].out);
-    work_ = work_of(sets_[0]);
+    const OperandSet& set = sets_[0];
+    run_into(set);
+    const Spec spec = make_spec(problem.equation, problem.shapes);
+    samples_ = check_samples(problem.name, spec, set.operands, set.out);
+    read_plan(set);
+    if (peers != nullptr) add_peers(*peers, spec, set);
+    for (const Tensor& operand : set.operands) work_.bytes_read += bytes_of(operand);
+    work_.bytes_written = bytes_of(set.out);
   }
 
-  bool is_cold(const Limits& limits) const {
-    return work_.memory_seconds(limits) > work_.compute_seconds(limits);
-  }
+  const Work& work() const { return work_; }
+  double bytes() const { return work_.bytes_read + work_.bytes_written; }
+
   /// Adds operand sets until they are `bytes` in all, and touches each.
   void grow(std::int64_t bytes) {
-    const double each = std::max(1.0, work_.bytes_read + work_.bytes_written);
+    cold_ = true;
+    const double each = std::max(1.0, this->bytes());
     const auto wanted = static_cast<std::int64_t>(static_cast<double>(bytes) / each) + 1;
     for (std::int64_t i = 1; i < std::min(wanted, kMostSets); ++i) {
       sets_.emplace_back(problem_, 1 + 64 * static_cast<std::uint64_t>(i));
     }
-    for (const OperandSet& set : sets_) set.run();
+    for (const OperandSet& set : sets_) run_into(set);
   }
-  void time_once() {
-    const OperandSet& set = sets_[seconds_.size() % sets_.size()];
-    const Stopwatch watch;
-    set.run();
-    seconds_.push_back(watch.seconds());
-    total_ += seconds_.back();
+  /// All forms once, or often enough for the clock.
+  void take_turn() {
+    take_turn(into_, [this](const OperandSet& set) { run_into(set); });
+    take_turn(fresh_, [this](const OperandSet& set) {
+      const Tensor made = einsum(problem_.equation, set.leaves, {problem_.path});
+    });
+    for (PeerForm& form : peers_) {
+      if (form.turns.size() >= kFewestPeerTurns && form.total > kMostPeerSeconds) continue;
+      take_turn(form, [&](const OperandSet& set) { form.run(set, *route_); });
+      form.ratios.push_back(form.turns.back() / into_.turns.back());
+    }
+  }
+  /// Median of calls of one library alone, the first peer or else ours.
+  double first_library(double min_seconds) {
+    Form* const form = peers_.empty() ? &into_ : &peers_[0];
+    do {
+      take_turn(*form, [&](const OperandSet& set) {
+        peers_.empty() ? run_into(set) : peers_[0].run(set, *route_);
+      });
+    } while (form->turns.size() < kFewestTurns && form->total < min_seconds);
+    return summarise(form->turns).median;
   }
   bool done(double min_seconds) const {
-    return seconds_.size() >= kFewestRuns && total_ >= min_seconds;
+    return into_.turns.size() >= kFewestTurns && into_.total >= min_seconds;
   }
-  void release() { sets_.clear(); }
-  Result result(const Limits& limits) const {
-    return {samples_, work_, summarise(seconds_), is_cold(limits), limits};
+  void release() {
+    sets_.clear();
+    route_.reset();
+  }
+  Result result() const {
+    Result result{samples_, work_, regime_,       summarise(into_.turns), summarise(fresh_.turns),
+                  cold_,    {},    peers_permute_};
+    for (const PeerForm& form : peers_) {
+      result.peers.push_back(
+          {form.peer->name, summarise(form.turns), summarise(form.ratios).median});
+    }
+    return result;
   }
 
  private:
+  struct Form {
+    std::vector<double> turns;  // seconds a call
+    double total = 0;
+  };
+  struct PeerForm : Form {
+    const Peer* peer = nullptr;
+    std::vector<double> ratios;
+
+    void run(const OperandSet& set, const GemmRoute& route) const {
+      route.run(*peer, set.operands, set.out);
+    }
+  };
+
+  /// Those that can do the problem; CheckFailed for one that does it wrongly.
+  void add_peers(const Peers& peers, const Spec& spec, const OperandSet& set) {
+    route_ = GemmRoute::make(spec, set.operands, set.out);
+    if (!route_) return;
+    peers_permute_ = route_->permutes();
+    for (const Peer& peer : peers.found) {
+      if (!peer.has(problem_.dtype)) continue;
+      PeerForm& form = peers_.emplace_back();
+      form.peer = &peer;
+      set.out.fill(0);
+      form.run(set, *route_);
+      check_samples(problem_.name + ": " + peer.name, spec, set.operands, set.out);
+    }
+  }
+  void run_into(const OperandSet& set) const {
+    einsum_into(set.out, problem_.equation, set.leaves, {.path = problem_.path});
+  }
+  const OperandSet& next_set() { return sets_[calls_++ % sets_.size()]; }
+
+  template <class Run>
+  void take_turn(Form& form, const Run& run) {
+    if (form.turns.empty() || form.turns.back() < kSettleSeconds) run(next_set());
+    std::size_t calls = 0;
+    double seconds = 0;
+    for (const Stopwatch watch; seconds < kTurnSeconds; ++calls) {
+      run(next_set());
+      seconds = watch.seconds();
+    }
+    form.turns.push_back(seconds / static_cast<double>(calls));
+    form.total += seconds;
+  }
+
+  /// Operations, and the kinds of the steps: each once, in order.
+  void read_plan(const OperandSet& set) {
+    const auto plan = nlohmann::json::parse(
+        explain_json({einsum(problem_.equation, set.leaves, {problem_.path})}));
+    std::vector<std::string> kinds;
+    for (const auto& step : plan.at("steps")) {
+      work_.flops += step.at("flops").get<double>();
+      const auto kind = step.at("kind").get<std::string>();
+      if (std::ranges::find(kinds, kind) != kinds.end()) continue;
+      kinds.push_back(kind);
+      regime_ += (regime_.empty() ? "" : "+") + kind;
+    }
+    work_.dtype = problem_.dtype;
+  }
+
   const Problem& problem_;
   std::vector<OperandSet> sets_;
-  std::vector<double> seconds_;
-  double total_ = 0;
+  std::size_t calls_ = 0;
+  Form into_, fresh_;
+  std::optional<GemmRoute> route_;
+  std::vector<PeerForm> peers_;
+  bool peers_permute_ = false;
+  bool cold_ = false;
   Samples samples_;
   Work work_;
+  std::string regime_;
+};
+
+/// Times a group of neighbours in turn and lets go of their operands.
+void time_in_turn(const std::vector<Timing*>& group, double min_seconds) {
+  for (bool busy = true; busy;) {
+    busy = false;
+    for (Timing* const timing : group) {
+      if (timing->done(min_seconds)) continue;
+      timing->take_turn();
+      busy = true;
+    }
+  }
+  for (Timing* const timing : group) timing->release();
+}
+
+/// Times the canary by OpenBLAS, the one that runs of different builds share, or else by ourselves.
+class CanaryTimer {
+ public:
+  explicit CanaryTimer(const Peers* peers) {
+    const Peer* const blas = peers == nullptr ? nullptr : peers->find("openblas");
+    if (blas != nullptr) peers_.found.push_back(*blas);
+  }
+  const char* library() const { return peers_.found.empty() ? "einkern" : "openblas"; }
+  double seconds(double min_seconds) const {
+    const Problem product{"canary", "ik,kj->ij", {{1024, 1024}, {1024, 1024}}, f32, {}};
+    return Timing(product, &peers_).first_library(min_seconds);
+  }
+
+ private:
+  Peers peers_;
 };
 
 }  // namespace
@@ -110,36 +236,41 @@ Times summarise(std::vector<double> seconds) {
   return {at(0.5), (at(0.75) - at(0.25)) / at(0.5), seconds.size()};
 }
 
-std::vector<Result> measure(const std::vector<Problem>& problems, double min_seconds,
-                            std::int64_t buffer_bytes) {
-  LimitProbe probe(problems[0].dtype, buffer_bytes);
+Report measure(const std::vector<Problem>& problems, const MeasureOptions& options) {
+  Report report;
+  const CanaryTimer canary(options.peers);
+  report.canary = {canary.library(), canary.seconds(options.min_seconds), 0};
+  LimitProbe probe(options.buffer_bytes);
   probe.measure();
   std::vector<Timing> timings;
-  std::vector<std::size_t> warm;
-  timings.reserve(problems.size());
+  timings.reserve(problems.size());  // the group points into it
+  std::vector<Timing*> group;
+  double group_bytes = 0;
+  const auto finish_group = [&] {
+    time_in_turn(group, options.min_seconds);
+    group.clear();
+    group_bytes = 0;
+  };
   for (const Problem& problem : problems) {
-    Timing& timing = timings.emplace_back(problem);
-    if (!timing.is_cold(probe.best())) {
-      warm.push_back(timings.size() - 1);
+    if (timings.size() == problems.size() / 2) probe.measure();
+    options.progress(problem);
+    Timing& timing = timings.emplace_back(problem, options.peers);
+    if (!timing.work().is_memory_bound(probe.best())) {
+      if (group_bytes + timing.bytes() > kGroupBytes) finish_group();
+      group.push_back(&timing);
+      group_bytes += timing.bytes();
       continue;
     }
-    timing.grow(buffer_bytes);
-    while (!timing.done(min_seconds)) timing.time_once();
-    timing.release();
+    if (!options.warm) timing.grow(options.buffer_bytes);
+    time_in_turn({&timing}, options.min_seconds);
   }
+  finish_group();
   probe.measure();
-  for (bool busy = true; busy;) {
-    busy = false;
-    for (const std::size_t i : warm) {
-      if (timings[i].done(min_seconds)) continue;
-      timings[i].time_once();
-      busy = true;
-    }
-  }
-  probe.measure();
-  std::vector<Result> results;
-  for (const Timing& timing : timings) results.push_back(timing.result(probe.best()));
-  return results;
+  for (const Timing& timing : timings) report.results.push_back(timing.result());
+  report.canary.after = canary.seconds(options.min_seconds);
+  report.limits = probe.best();
+  report.steadiness = probe.steadiness();
+  return report;
 }
 
 }  // namespace einkern::tools

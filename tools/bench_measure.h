@@ -1,37 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// Problems of the benchmark, and their times beside the limits of the machine.
+// Problems of the benchmark to checked times beside the limits of the machine.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "../engine/base/dtype.h"
-#include "../engine/base/layout.h"
-#include "../engine/plan/path.h"
 #include "bench_check.h"
 #include "bench_limits.h"
+#include "bench_peers.h"
+#include "bench_problems.h"
 
 namespace einkern::tools {
 
-/// An equation over operands of these shapes.
-struct Problem {
-  std::string name;
-  std::string equation;
-  std::vector<Shape> shapes;
-  DType dtype = f32;
-  PathChoice path;
-};
-
 /// What a problem must do at least: operations of its plan, and every operand and the output once.
 struct Work {
+  DType dtype = f32;
   double flops = 0, bytes_read = 0, bytes_written = 0;
+
+  friend bool operator==(const Work&, const Work&) = default;
 
   double memory_seconds(const Limits& limits) const {
     return bytes_read / (1e9 * limits.read_gbs) + bytes_written / (1e9 * limits.write_gbs);
   }
-  double compute_seconds(const Limits& limits) const { return flops / (1e9 * limits.peak_gflops); }
+  double compute_seconds(const Limits& limits) const {
+    return flops / (1e9 * limits.peak_gflops(dtype));
+  }
+  bool is_memory_bound(const Limits& limits) const {
+    return memory_seconds(limits) > compute_seconds(limits);
+  }
 };
 
 struct Times {
@@ -43,29 +42,57 @@ struct Times {
 /// Median and spread of some runs.
 Times summarise(std::vector<double> seconds);
 
+/// Another library's time for the same answer.
+struct PeerTimes {
+  std::string name;
+  Times times;
+  double ratio = 0;  // to ours: median over turns
+};
+
 struct Result {
   Samples samples;
   Work work;
-  Times times;
-  bool cold = false;  // operands were not in the caches
-  Limits limits;
+  std::string regime;  // the kinds of the plan's steps
+  Times into;          // `einsum_into` on a touched output
+  Times fresh;         // `Tensor c = einsum(...)`
+  bool cold = false;   // operands were not in the caches
+  std::vector<PeerTimes> peers;
+  bool peers_permute = false;  // the problem as it stands is no matrix product
 
-  double gflops() const { return work.flops / times.median / 1e9; }
-  double gbs() const { return (work.bytes_read + work.bytes_written) / times.median / 1e9; }
-  double roofline() const {
-    return std::max(work.compute_seconds(limits), work.memory_seconds(limits)) / times.median;
+  double gflops() const { return work.flops / into.median / 1e9; }
+  double gbs() const { return (work.bytes_read + work.bytes_written) / into.median / 1e9; }
+  double roofline(const Limits& limits) const {
+    return std::max(work.compute_seconds(limits), work.memory_seconds(limits)) / into.median;
   }
 };
 
-/// Checks the answer of every problem, then times it for at least `min_seconds` and 11 runs, and
-/// measures the limits before, between and after. Problems bound by arithmetic are timed in turn,
-/// so that their ratios hold while the speed of the machine drifts; those bound by memory one after
-/// another, each over operand sets of `buffer_bytes` in all. All have the same dtype.
-std::vector<Result> measure(const std::vector<Problem>& problems, double min_seconds,
-                            std::int64_t buffer_bytes);
+/// A product of two 1024 x 1024 matrices in f32: what one run says of the machine's speed to
+/// another.
+struct Canary {
+  std::string library;
+  double before = 0, after = 0;  // seconds
+};
 
-/// Reads lines `name<TAB>equation<TAB>a=48,b=28` (sizes of one-letter labels; `#` begins a
-/// comment). IoError naming the file and line.
-std::vector<Problem> read_problems(const std::string& path, DType dtype);
+struct Report {
+  Limits limits;
+  double steadiness = 1;  // of the probes, see LimitProbe
+  Canary canary;
+  std::vector<Result> results;  // one per problem
+};
+
+struct MeasureOptions {
+  double min_seconds = 0.5;
+  std::int64_t buffer_bytes = std::int64_t{1} << 30;
+  bool warm = false;  // problems bound by memory reuse one set of operands
+  const Peers* peers = nullptr;
+  std::function<void(const Problem&)> progress = [](const Problem&) {};
+};
+
+/// Checks the answer of every problem, of every peer too, then times both forms and the peers in
+/// turn until `einsum_into` has taken `min_seconds` and 11 turns. The limits are measured before,
+/// halfway and after. Problems bound by arithmetic are timed in turn with their neighbours, so that
+/// their ratios hold while the speed of the machine drifts; those bound by memory one after
+/// another, each over operand sets of `buffer_bytes` in all.
+Report measure(const std::vector<Problem>& problems, const MeasureOptions& options);
 
 }  // namespace einkern::tools

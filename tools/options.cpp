@@ -156,7 +156,13 @@ std::string Options::help() const {
   rows.emplace_back("-h, --help", "this text");
   std::size_t width = 0;
   for (const auto& [shown, help] : rows) width = std::max(width, shown.size());
-  for (const auto& [shown, help] : rows) text += fmt::format("  {:<{}}  {}\n", shown, width, help);
+  for (auto& [shown, help] : rows) {
+    // Further lines of an option's help stand below its first.
+    for (std::size_t end = 0; (end = help.find('\n', end)) != help.npos;) {
+      help.insert(++end, width + 4, ' ');
+    }
+    text += fmt::format("  {:<{}}  {}\n", shown, width, help);
+  }
   text += "\nexamples:\n";
   for (const std::string& example : text_.examples) text += "  " + example + "\n";
   return text;
