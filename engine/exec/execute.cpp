@@ -14,25 +14,42 @@
 namespace einkern::exec {
 namespace {
 
-void run_steps(const plan::Plan& plan, Frame& frame) {
-  std::vector<std::shared_ptr<Storage>> storages(plan.values.size());
-  const auto place = [&](const plan::Operand& operand) {
-    const auto id = static_cast<std::size_t>(operand.value);
-    if (operand.value < 0 || frame.values[id] != nullptr) return;
-    const plan::Value& value = plan.values[id];
-    if (value.role != plan::Value::Role::temporary) return;  // an empty tensor may lie nowhere
+/// The temporaries of a running plan.
+class Temporaries {
+ public:
+  explicit Temporaries(const plan::Plan& plan, Frame& frame) : plan_(plan), frame_(frame) {}
+
+  /// Gives the value memory if it is a temporary without any.
+  void place(plan::ValueId value) {
+    const auto id = static_cast<std::size_t>(value);
+    if (value < 0 || frame_.values[id] != nullptr) return;
+    const plan::Value& of_plan = plan_.values[id];
+    if (of_plan.role != plan::Value::Role::temporary) return;  // an empty tensor may lie nowhere
     const auto bytes =
-        static_cast<std::size_t>(element_count(value.layout.shape)) * size_of(value.dtype);
-    storages[id] = Storage::allocate(bytes);
-    frame.values[id] = static_cast<std::byte*>(storages[id]->data());
-  };
+        static_cast<std::size_t>(element_count(of_plan.layout.shape)) * size_of(of_plan.dtype);
+    if (storages_.empty()) storages_.resize(plan_.values.size());
+    storages_[id] = Storage::allocate(bytes);
+    frame_.values[id] = static_cast<std::byte*>(storages_[id]->data());
+  }
+
+  void release(plan::ValueId value) {
+    storages_[static_cast<std::size_t>(value)].reset();
+    frame_.values[static_cast<std::size_t>(value)] = nullptr;
+  }
+
+ private:
+  const plan::Plan& plan_;
+  Frame& frame_;
+  std::vector<std::shared_ptr<Storage>> storages_;  // by ValueId; empty as long as none has memory
+};
+
+void run_steps(const plan::Plan& plan, Frame& frame) {
+  Temporaries temporaries(plan, frame);
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    for (const plan::Operand& operand : plan::writes_of(plan.steps[i])) place(operand);
+    plan::each_written(plan.steps[i],
+                       [&](const plan::Operand& operand) { temporaries.place(operand.value); });
     std::visit([&](const auto& step) { run(step, frame); }, plan.steps[i]);
-    for (const plan::ValueId dead : plan.dead[i]) {
-      storages[static_cast<std::size_t>(dead)].reset();
-      frame.values[static_cast<std::size_t>(dead)] = nullptr;
-    }
+    for (const plan::ValueId dead : plan.dead[i]) temporaries.release(dead);
   }
 }
 
@@ -49,7 +66,7 @@ void execute(const plan::Plan& plan, const Bindings& bindings, int threads) {
     scalars.assign(bindings.scalars.begin(), bindings.scalars.end());
     scalars.insert(scalars.end(), plan.constants.begin(), plan.constants.end());
   }
-  Frame frame{.values = std::vector<std::byte*>(plan.values.size(), nullptr),
+  Frame frame{.values = SmallVector<std::byte*, 16>(plan.values.size(), nullptr),
               .scalars = scalars.empty() ? bindings.scalars : scalars,
               .kernels = kernel::kernels()};
   for (std::size_t i = 0; i < plan.inputs.size(); ++i) {

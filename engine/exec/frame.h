@@ -3,16 +3,16 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "../base/dtype.h"
+#include "../base/small_vector.h"
 #include "../kernel/kernels.h"
 #include "../plan/step.h"
 
 namespace einkern::exec {
 
 struct Frame {
-  std::vector<std::byte*> values;  // first element of each value, by ValueId
+  SmallVector<std::byte*, 16> values;  // first element of each value, by ValueId
   std::span<const map::Scalar> scalars;
   const kernel::Kernels& kernels;
 

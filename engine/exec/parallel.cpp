@@ -67,7 +67,8 @@ tbb::task_arena* choose(int threads) {
   if (threads <= 0) threads = threads_of_environment();
   if (threads > 0) return &arena_of(threads);
   if (chosen != nullptr) return chosen;
-  return inside_arena() ? nullptr : &arena_of(machine().processors);
+  static tbb::task_arena& process_wide = arena_of(machine().processors);
+  return inside_arena() ? nullptr : &process_wide;
 }
 
 tbb::task_arena* arena_of_loops() { return chosen != nullptr ? chosen : choose(0); }

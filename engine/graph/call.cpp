@@ -15,19 +15,22 @@ namespace einkern::graph {
 namespace {
 
 void execute(const Call& call, const std::vector<Tensor>& outs, int threads) {
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
-  for (const Tensor& leaf : call.leaves) inputs.push_back(leaf.bytes());
+  SmallVector<const void*, 8> inputs;
+  SmallVector<void*, 4> outputs;
+  for (const Tensor* leaf : call.leaves) inputs.push_back(leaf->bytes());
   for (const Tensor& out : outs) outputs.push_back(out.mutable_bytes("eval"));
-  exec::execute(call.prepared->plan, {inputs, outputs, call.scalars}, threads);
+  exec::execute(call.prepared.plan,
+                {{inputs.data(), inputs.size()}, {outputs.data(), outputs.size()}, call.scalars},
+                threads);
 }
 
 }  // namespace
 
-std::vector<Tensor> run(const Call& call, const std::vector<Type>& types, int threads) {
+std::vector<Tensor> run(const Call& call, std::span<const Type* const> types, int threads) {
   std::vector<Tensor> outs;
-  for (const Type& type : types) {
-    outs.push_back(empty(type.shape, type.dtype).with_labels(type.labels));
+  outs.reserve(types.size());
+  for (const Type* type : types) {
+    outs.push_back(empty(type->shape, type->dtype).with_labels(type->labels));
   }
   execute(call, outs, threads);
   return outs;
@@ -54,10 +57,10 @@ void check_out(const char* function, const Tensor& out, const Type& type) {
 }
 
 bool needs_detour(const std::vector<Tensor>& outs, const Collected& collected,
-                  const std::vector<Tensor>& leaves) {
+                  const TensorPointers& leaves) {
   for (std::size_t i = 0; i < outs.size(); ++i) {
-    for (const Tensor& leaf : leaves) {
-      if (may_share_memory(outs[i], leaf)) return true;
+    for (const Tensor* leaf : leaves) {
+      if (may_share_memory(outs[i], *leaf)) return true;
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (may_share_memory(outs[i], outs[j])) return true;
@@ -69,15 +72,10 @@ bool needs_detour(const std::vector<Tensor>& outs, const Collected& collected,
   });
 }
 
-std::vector<Layout> contiguous_layouts(const std::vector<Type>& types) {
+std::vector<Layout> contiguous_layouts(std::span<const Type* const> types) {
   std::vector<Layout> layouts;
-  for (const Type& type : types) layouts.push_back(contiguous(type.shape));
-  return layouts;
-}
-
-std::vector<Layout> layouts_of(const std::vector<Tensor>& tensors) {
-  std::vector<Layout> layouts;
-  for (const Tensor& tensor : tensors) layouts.push_back(tensor.layout());
+  layouts.reserve(types.size());
+  for (const Type* type : types) layouts.push_back(contiguous(type->shape));
   return layouts;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "expr.h"
@@ -10,15 +11,18 @@
 
 namespace einkern::graph {
 
-/// A plan with everything it reads.
+/// Tensors that somebody else keeps alive.
+using TensorPointers = SmallVector<const Tensor*, 8>;
+
+/// A plan with everything it reads; both outlive the call.
 struct Call {
-  std::shared_ptr<const Prepared> prepared;
-  std::vector<Tensor> leaves;        // by input position
-  std::vector<map::Scalar> scalars;  // by slot
+  const Prepared& prepared;
+  TensorPointers leaves;                 // by input position
+  std::span<const map::Scalar> scalars;  // by slot
 };
 
 /// Runs into new contiguous tensors of these types.
-std::vector<Tensor> run(const Call& call, const std::vector<Type>& types, int threads);
+std::vector<Tensor> run(const Call& call, std::span<const Type* const> types, int threads);
 
 /// Runs into the given tensors, which the plan was made for (their layouts are its outputs').
 void run_into(const Call& call, const std::vector<Tensor>& outs, int threads);
@@ -31,10 +35,9 @@ void check_out(const char* function, const Tensor& out, const Type& type);
 /// another output, or when the plan can fail half-way (integer arithmetic, checks), which must
 /// leave outputs untouched.
 bool needs_detour(const std::vector<Tensor>& outs, const Collected& collected,
-                  const std::vector<Tensor>& leaves);
+                  const TensorPointers& leaves);
 
 /// Contiguous layouts of these types.
-std::vector<Layout> contiguous_layouts(const std::vector<Type>& types);
-std::vector<Layout> layouts_of(const std::vector<Tensor>& tensors);
+std::vector<Layout> contiguous_layouts(std::span<const Type* const> types);
 
 }  // namespace einkern::graph

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "key.h"
 #include "walk.h"
 
 namespace einkern::graph {
@@ -14,7 +15,7 @@ namespace {
 class KeyWriter {
  public:
   explicit KeyWriter(std::string& out) : out_(out) {}
-  void put(std::int64_t value) { out_.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void put(std::int64_t value) { put_number(out_, value); }
   void put(const std::string& text) {
     put(static_cast<std::int64_t>(text.size()));
     out_ += text;
@@ -144,22 +145,20 @@ NodePtr without_idle_view(const NodePtr& node) {
 
 }  // namespace
 
-std::string operation_key(const Node& node) {
-  std::string bytes;
-  KeyWriter key(bytes);
-  key.put(static_cast<std::int64_t>(node.op.index()));
-  std::visit(OperationKey{node, key}, node.op);
-  return bytes;
+void put_operation(std::string& key, const Node& node) {
+  KeyWriter writer(key);
+  writer.put(static_cast<std::int64_t>(node.op.index()));
+  std::visit(OperationKey{node, writer}, node.op);
 }
 
 std::vector<NodePtr> canonicalise(const std::vector<NodePtr>& roots) {
   std::unordered_map<std::string, NodePtr> known;
   return transform(roots, [&](const NodePtr& node, const Node&) {
     if (NodePtr kept = without_idle_view(node); kept != node) return kept;
-    std::string key = operation_key(*node);
+    std::string key;
+    put_operation(key, *node);
     for (const NodePtr& input : node->inputs) {
-      const auto address = reinterpret_cast<std::uintptr_t>(input.get());
-      key.append(reinterpret_cast<const char*>(&address), sizeof address);
+      put_number(key, reinterpret_cast<std::int64_t>(input.get()));
     }
     return known.try_emplace(std::move(key), node).first->second;
   });

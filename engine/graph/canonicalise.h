@@ -2,6 +2,7 @@
 // Brings a graph to one form before rules look at it.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "node.h"
@@ -11,9 +12,9 @@ namespace einkern::graph {
 /// Merges equal nodes (same operation over the same inputs) and drops views that change nothing.
 std::vector<NodePtr> canonicalise(const std::vector<NodePtr>& roots);
 
-/// The operation and its parameters as bytes: equal for equal operations. Leaves, inputs and
-/// constants give their identity (the node's address), since their values are not part of the
+/// Appends the operation and its parameters as bytes: equal for equal operations. Leaves, inputs
+/// and constants give their identity (the node's address), since their values are not part of the
 /// structure.
-std::string operation_key(const Node& node);
+void put_operation(std::string& key, const Node& node);
 
 }  // namespace einkern::graph

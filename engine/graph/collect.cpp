@@ -7,15 +7,12 @@
 #include <cstdint>
 
 #include "canonicalise.h"
+#include "key.h"
 #include "scalar_fold.h"
 #include "walk.h"
 
 namespace einkern::graph {
 namespace {
-
-void put(std::string& key, std::int64_t value) {
-  key.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
 
 bool same_tensor(const Tensor& a, const Tensor& b) {
   return a.bytes() == b.bytes() && a.dtype() == b.dtype() && a.layout() == b.layout();
@@ -31,10 +28,11 @@ class Collector {
  public:
   explicit Collector(const std::vector<NodePtr>& roots) {
     result_.order = topological_order(roots);
+    result_.key.reserve(kKeyBytes);
     fold_scalars();
     for (std::size_t i = 0; i < result_.order.size(); ++i) {
       const NodePtr& node = result_.order[i];
-      number_[node.get()] = static_cast<std::int64_t>(i);
+      number_.emplace(node.get(), static_cast<std::int64_t>(i));
       add(node);
     }
     for (const NodePtr& root : roots) refer(*root);
@@ -53,9 +51,9 @@ class Collector {
       if (op == nullptr || !node->type.weak || !node->type.open.empty()) continue;
       std::vector<map::Scalar> operands;
       for (const NodePtr& input : node->inputs) {
-        const auto found = values_.find(input.get());
-        if (found == values_.end()) break;
-        operands.push_back(found->second);
+        const map::Scalar* const found = values_.find(input.get());
+        if (found == nullptr) break;
+        operands.push_back(*found);
       }
       if (operands.size() != node->inputs.size()) continue;
       if (const auto value = fold(op->op, node->type.dtype, operands)) {
@@ -66,16 +64,16 @@ class Collector {
 
   /// Writes how a user sees a node: as a scalar slot or as a number in the order.
   void refer(const Node& node) {
-    const auto value = values_.find(&node);
-    if (value == values_.end()) {
-      put(result_.key, number_.at(&node));
+    const map::Scalar* const value = values_.find(&node);
+    if (value == nullptr) {
+      put_number(result_.key, number_.at(&node));
       return;
     }
-    const std::int32_t slot = slot_of(value->second);
+    const std::int32_t slot = slot_of(*value);
     result_.scalar_of.emplace(&node, slot);
-    const bool hides = value->second.dtype == DType::f64 && value->second.real == -HUGE_VAL;
-    put(result_.key, -1 - (std::int64_t{slot} * 8 + static_cast<int>(value->second.dtype)));
-    put(result_.key, hides);
+    const bool hides = value->dtype == DType::f64 && value->real == -HUGE_VAL;
+    put_number(result_.key, -1 - (std::int64_t{slot} * 8 + static_cast<int>(value->dtype)));
+    put_number(result_.key, hides);
   }
 
   std::int32_t slot_of(const map::Scalar& value) {
@@ -97,23 +95,25 @@ class Collector {
       }
       if (at == result_.leaves.size()) result_.leaves.push_back(node);
       result_.leaf_of.emplace(node.get(), static_cast<std::int32_t>(at));
-      put(result_.key, -static_cast<std::int64_t>(at) - 1);
-      put(result_.key, static_cast<std::int64_t>(node->type.dtype));
-      put(result_.key, static_cast<std::int64_t>(node->type.shape.size()));
+      put_number(result_.key, -static_cast<std::int64_t>(at) - 1);
+      put_number(result_.key, static_cast<std::int64_t>(node->type.dtype));
+      put_number(result_.key, static_cast<std::int64_t>(node->type.shape.size()));
       for (std::size_t d = 0; d < node->type.shape.size(); ++d) {
-        put(result_.key, node->type.shape[d]);
-        if (leaf != nullptr) put(result_.key, leaf->tensor.strides()[d]);
+        put_number(result_.key, node->type.shape[d]);
+        if (leaf != nullptr) put_number(result_.key, leaf->tensor.strides()[d]);
       }
       return;
     }
-    result_.key += operation_key(*node);
-    put(result_.key, static_cast<std::int64_t>(node->inputs.size()));
+    put_operation(result_.key, *node);
+    put_number(result_.key, static_cast<std::int64_t>(node->inputs.size()));
     for (const NodePtr& input : node->inputs) refer(*input);
   }
 
+  static constexpr std::size_t kKeyBytes = 256;  // of a graph of a few nodes
+
   Collected result_;
-  std::unordered_map<const Node*, map::Scalar> values_;
-  std::unordered_map<const Node*, std::int64_t> number_;
+  NodeMap<map::Scalar> values_;
+  NodeMap<std::int64_t> number_;
 };
 
 }  // namespace

@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "../map/program.h"
 #include "node.h"
+#include "node_map.h"
 
 namespace einkern::graph {
 
@@ -17,10 +17,10 @@ namespace einkern::graph {
 /// equal, but no values (only whether a scalar is -inf, which decides what a mask hides).
 struct Collected {
   std::vector<NodePtr> order;
-  std::vector<NodePtr> leaves;                              // by input position, each tensor once
-  std::unordered_map<const Node*, std::int32_t> leaf_of;    // every Leaf and Input -> position
-  std::unordered_map<const Node*, std::int32_t> scalar_of;  // scalar subtrees in use -> slot
-  std::vector<map::Scalar> scalars;                         // by slot
+  std::vector<NodePtr> leaves;       // by input position, each tensor once
+  NodeMap<std::int32_t> leaf_of;     // every Leaf and Input -> position
+  NodeMap<std::int32_t> scalar_of;   // scalar subtrees in use -> slot
+  std::vector<map::Scalar> scalars;  // by slot
   std::string key;
 };
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <unordered_map>
 #include <unordered_set>
@@ -14,28 +15,45 @@
 #include "align.h"
 #include "call.h"
 #include "extent.h"
+#include "key.h"
 #include "plan_cache.h"
 #include "walk.h"
 
 namespace einkern {
 namespace {
 
-using graph::Call;
 using graph::Node;
 using graph::NodePtr;
 using graph::Type;
 
 /// A plan for inputs and outputs of certain layouts, with the leaves that are not inputs.
 struct Specialised {
-  std::vector<Type> types;  // of the outputs
+  std::vector<NodePtr> roots;
+  SmallVector<const Type*, 4> types;  // of the roots
   graph::Collected collected;
   std::vector<std::size_t> source;  // per leaf: which input, or kOwn
   std::shared_ptr<const graph::Prepared> contiguous;
 };
 constexpr std::size_t kOwn = static_cast<std::size_t>(-1);
 
-void check_input(std::size_t i, const Tensor& tensor, const Type& type,
-                 std::unordered_map<std::int64_t, std::int64_t>& sizes) {
+/// The plan with what it reads; `given` and `plan` outlive the call.
+graph::Call bind(const Specialised& plan, const std::vector<Tensor>& given) {
+  graph::Call call{*plan.contiguous, {}, plan.collected.scalars};
+  for (std::size_t i = 0; i < plan.source.size(); ++i) {
+    call.leaves.push_back(plan.source[i] == kOwn
+                              ? &std::get<graph::Leaf>(plan.collected.leaves[i]->op).tensor
+                              : &given[plan.source[i]]);
+  }
+  return call;
+}
+
+/// What dyn extents turned out to be.
+struct DynSize {
+  std::int64_t extent, size;
+};
+using DynSizes = SmallVector<DynSize, 8>;
+
+void check_input(std::size_t i, const Tensor& tensor, const Type& type, DynSizes& sizes) {
   if (tensor.dtype() != type.dtype) {
     fail<TypeError>(fmt::format("compiled: input {} is {} but was declared {}", i,
                                 name_of(tensor.dtype()), name_of(type.dtype)));
@@ -48,10 +66,13 @@ void check_input(std::size_t i, const Tensor& tensor, const Type& type,
       fits = declared == given;
       continue;
     }
-    const auto [known, fresh] = sizes.try_emplace(declared, given);
-    if (!fresh && known->second != given) {
+    const auto* known = std::find_if(sizes.begin(), sizes.end(),
+                                     [&](const auto& size) { return size.extent == declared; });
+    if (known == sizes.end()) {
+      sizes.push_back({declared, given});
+    } else if (known->size != given) {
       fail<ShapeError>(fmt::format("compiled: size '{}' is {} but axis {} of input {} is {}",
-                                   graph::extent_text(declared), known->second, d, i, given));
+                                   graph::extent_text(declared), known->size, d, i, given));
     }
   }
   if (!fits) {
@@ -61,9 +82,7 @@ void check_input(std::size_t i, const Tensor& tensor, const Type& type,
 }
 
 void put(std::string& key, const Dims& dims) {
-  for (const std::int64_t value : dims) {
-    key.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
+  for (const std::int64_t value : dims) graph::put_number(key, value);
 }
 
 }  // namespace
@@ -75,7 +94,6 @@ struct Compiled::State {
 
   /// Checks the inputs and finds (or makes) the plan for their shapes and strides.
   std::shared_ptr<const Specialised> specialise(const std::vector<Tensor>& given, bool fuse) const;
-  Call bind(const Specialised& plan, const std::vector<Tensor>& given) const;
 };
 
 std::shared_ptr<const Specialised> Compiled::State::specialise(const std::vector<Tensor>& given,
@@ -84,7 +102,7 @@ std::shared_ptr<const Specialised> Compiled::State::specialise(const std::vector
     fail<ShapeError>(
         fmt::format("compiled: {} inputs given for {} declared", given.size(), inputs.size()));
   }
-  std::unordered_map<std::int64_t, std::int64_t> sizes;
+  DynSizes sizes;
   std::string key(exec::current_target().name);
   key += fuse ? 'f' : 'p';
   for (std::size_t i = 0; i < given.size(); ++i) {
@@ -99,7 +117,7 @@ std::shared_ptr<const Specialised> Compiled::State::specialise(const std::vector
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     position[std::get<graph::Input>(inputs[i]->op).id] = i;
   }
-  const std::vector<NodePtr> roots = graph::transform(
+  made->roots = graph::transform(
       outputs,
       [&](const NodePtr& node, const Node&) -> NodePtr {
         const auto* input = std::get_if<graph::Input>(&node->op);
@@ -110,8 +128,8 @@ std::shared_ptr<const Specialised> Compiled::State::specialise(const std::vector
         return std::make_shared<const Node>(*input, std::vector<NodePtr>{}, std::move(type));
       },
       graph::rebuild);
-  for (const NodePtr& root : roots) made->types.push_back(root->type);
-  made->collected = graph::collect(roots);
+  for (const NodePtr& root : made->roots) made->types.push_back(&root->type);
+  made->collected = graph::collect(made->roots);
   std::vector<Layout> layouts;
   for (const NodePtr& leaf : made->collected.leaves) {
     if (const auto* own = std::get_if<graph::Leaf>(&leaf->op)) {
@@ -122,25 +140,15 @@ std::shared_ptr<const Specialised> Compiled::State::specialise(const std::vector
       layouts.push_back(given[made->source.back()].layout());
     }
   }
-  made->contiguous = graph::prepare(roots, made->collected,
+  made->contiguous = graph::prepare(made->roots, made->collected,
                                     {fuse, layouts, graph::contiguous_layouts(made->types)});
   return plans.insert(std::move(key), std::move(made));
-}
-
-Call Compiled::State::bind(const Specialised& plan, const std::vector<Tensor>& given) const {
-  Call call{plan.contiguous, {}, plan.collected.scalars};
-  for (std::size_t i = 0; i < plan.source.size(); ++i) {
-    const NodePtr& leaf = plan.collected.leaves[i];
-    call.leaves.push_back(plan.source[i] == kOwn ? std::get<graph::Leaf>(leaf->op).tensor
-                                                 : given[plan.source[i]]);
-  }
-  return call;
 }
 
 std::vector<Tensor> Compiled::operator()(const std::vector<Tensor>& inputs,
                                          const EvalOptions& options) const {
   const auto plan = state_->specialise(inputs, options.fuse);
-  return graph::run(state_->bind(*plan, inputs), plan->types, options.threads);
+  return graph::run(bind(*plan, inputs), plan->types, options.threads);
 }
 
 void Compiled::into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
@@ -152,10 +160,10 @@ void Compiled::into(const std::vector<Tensor>& outputs, const std::vector<Tensor
   }
   bool direct = true;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    graph::check_out("compiled", outputs[i], plan->types[i]);
+    graph::check_out("compiled", outputs[i], *plan->types[i]);
     direct &= outputs[i].is_contiguous();
   }
-  const Call call = state_->bind(*plan, inputs);
+  const graph::Call call = bind(*plan, inputs);
   if (direct && !graph::needs_detour(outputs, plan->collected, call.leaves)) {
     graph::run_into(call, outputs, options.threads);
     return;

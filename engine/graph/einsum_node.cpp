@@ -9,33 +9,62 @@
 #include "../base/error.h"
 #include "build.h"
 #include "extent.h"
+#include "plan_cache.h"
 #include "promote.h"
 
 namespace einkern::graph {
 namespace {
 
+using Shapes = SmallVector<const Shape*, 8>;
+
 /// Sizes by label when some are symbols: bind cannot check those, the call does.
-std::vector<std::int64_t> symbolic_sizes(const ResolvedEquation& equation,
-                                         const std::vector<Shape>& shapes) {
-  std::vector<std::int64_t> sizes(equation.names.size(), 1);
+Dims symbolic_sizes(const ResolvedEquation& equation, const Shapes& shapes) {
+  Dims sizes(equation.names.size(), 1);
   for (std::size_t p = 0; p < shapes.size(); ++p) {
-    for (std::size_t i = 0; i < shapes[p].size(); ++i) {
+    for (std::size_t i = 0; i < shapes[p]->size(); ++i) {
       const auto label = static_cast<std::size_t>(equation.inputs[p][i]);
-      if (!unify_extents(sizes[label], shapes[p][i], &sizes[label])) {
+      const std::int64_t size = (*shapes[p])[i];
+      if (!unify_extents(sizes[label], size, &sizes[label])) {
         fail<ShapeError>(fmt::format("einsum: label '{}' is {} and {}", equation.names[label],
-                                     extent_text(sizes[label]), extent_text(shapes[p][i])));
+                                     extent_text(sizes[label]), extent_text(size)));
       }
     }
   }
   return sizes;
 }
 
+Labels labels_of(const ResolvedEquation& equation) {
+  std::vector<std::string> labels;
+  for (const LabelId label : equation.output) {
+    labels.push_back(equation.names[static_cast<std::size_t>(label)]);
+  }
+  return {std::move(labels)};
+}
+
 }  // namespace
 
-Expr einsum_node(const char* function, const ResolvedEquation& equation,
+NamedEquation::NamedEquation(ResolvedEquation resolved)
+    : equation(std::move(resolved)), labels(labels_of(equation)) {}
+
+std::shared_ptr<const NamedEquation> named_equation(std::string_view text,
+                                                    const std::vector<Expr>& operands) {
+  static PlanCache<NamedEquation> equations(512);
+  std::string key;
+  for (const Expr& operand : operands) key += std::to_string(operand.rank()) + ' ';
+  key += text;
+  if (auto found = equations.find(key)) return found;
+  std::vector<std::size_t> ranks;
+  for (const Expr& operand : operands) ranks.push_back(operand.rank());
+  return equations.insert(
+      std::move(key), std::make_shared<const NamedEquation>(resolve(parse_equation(text), ranks)));
+}
+
+Expr einsum_node(const char* function, const NamedEquation& named,
                  const std::vector<Expr>& operands, const PathChoice& path) {
-  std::vector<Shape> shapes;
+  const ResolvedEquation& equation = named.equation;
+  Shapes shapes;
   std::vector<NodePtr> inputs;
+  inputs.reserve(operands.size());
   ElementType element{DType::i64, true};
   bool symbolic = false;
   for (std::size_t p = 0; p < operands.size(); ++p) {
@@ -46,21 +75,20 @@ Expr einsum_node(const char* function, const ResolvedEquation& equation,
           fmt::format("{}: operand {} is bool; convert it with astype first", function, p));
     }
     symbolic |= std::any_of(shape.begin(), shape.end(), is_dyn);
-    shapes.push_back(shape);
+    shapes.push_back(&shape);
     element = combine(element, {compute_dtype(node->type.dtype), node->type.weak});
     inputs.push_back(node);
   }
-  const std::vector<std::int64_t> sizes =
-      symbolic ? symbolic_sizes(equation, shapes) : bind(equation, shapes, function).sizes;
+  const Dims sizes =
+      symbolic ? symbolic_sizes(equation, shapes) : bind_sizes(equation, shapes, function);
 
   Type type;
   type.dtype = element.dtype;
-  std::vector<std::string> labels;
+  type.labels = named.labels;
   for (const LabelId label : equation.output) {
     type.shape.push_back(sizes[static_cast<std::size_t>(label)]);
-    labels.push_back(equation.names[static_cast<std::size_t>(label)]);
   }
-  type.labels = Labels(std::move(labels));
+  if (!symbolic) element_count(type.shape, function);
   return Expr(
       std::make_shared<const Node>(Einsum{equation.inputs, equation.output, equation.names, path},
                                    std::move(inputs), std::move(type)));

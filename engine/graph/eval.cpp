@@ -10,12 +10,12 @@
 #include "build.h"
 #include "call.h"
 #include "expr.h"
+#include "key.h"
 #include "plan_cache.h"
 
 namespace einkern {
 namespace {
 
-using graph::Call;
 using graph::Collected;
 using graph::NodePtr;
 using graph::Prepared;
@@ -27,60 +27,71 @@ graph::PlanCache<Prepared>& cache() {
   return plans;
 }
 
-struct Evaluation {
-  std::vector<NodePtr> roots;
-  std::vector<Type> types;
-  Collected collected;
-  std::vector<Tensor> leaves;
-
+class Evaluation {
+ public:
   explicit Evaluation(const std::vector<Expr>& exprs) {
+    roots_.reserve(exprs.size());
     for (const Expr& expr : exprs) {
       expr.shape();  // refuses open axes
-      roots.push_back(expr.node());
-      types.push_back(expr.node()->type);
+      roots_.push_back(expr.node());
+      types_.push_back(&expr.node()->type);
     }
-    collected = graph::collect(roots);
-    for (const NodePtr& leaf : collected.leaves) {
+    collected_ = graph::collect(roots_);
+    for (const NodePtr& leaf : collected_.leaves) {
       const auto* tensor = std::get_if<graph::Leaf>(&leaf->op);
       if (tensor == nullptr) {
         fail<ValueError>("eval: the expression has placeholders; compile it and call the result");
       }
-      leaves.push_back(tensor->tensor);
+      leaves_.push_back(&tensor->tensor);
     }
   }
+
+  const Type& type(std::size_t root) const { return *types_[root]; }
 
   /// The plan that writes outputs of these layouts.
   std::shared_ptr<const Prepared> plan(const std::vector<Layout>& outs, bool fuse) const {
-    std::string key = collected.key;
+    std::string key = collected_.key;
     key += fuse ? 'f' : 'p';
     key += exec::current_target().name;
     for (const Layout& out : outs) {
-      for (const std::int64_t stride : out.strides) {
-        key.append(reinterpret_cast<const char*>(&stride), sizeof stride);
-      }
+      for (const std::int64_t stride : out.strides) graph::put_number(key, stride);
     }
     if (auto found = cache().find(key)) return found;
-    auto made = graph::prepare(roots, collected, {fuse, graph::layouts_of(leaves), outs});
+    std::vector<Layout> layouts;
+    for (const Tensor* leaf : leaves_) layouts.push_back(leaf->layout());
+    auto made = graph::prepare(roots_, collected_, {fuse, layouts, outs});
     return cache().insert(std::move(key), std::move(made));
+  }
+  /// The plan that writes contiguous outputs.
+  std::shared_ptr<const Prepared> plan(bool fuse) const {
+    return plan(graph::contiguous_layouts(types_), fuse);
   }
 
   std::vector<Tensor> run(const EvalOptions& options) const {
-    const Call call{plan(graph::contiguous_layouts(types), options.fuse), leaves,
-                    collected.scalars};
-    return graph::run(call, types, options.threads);
+    const auto prepared = plan(options.fuse);
+    return graph::run({*prepared, leaves_, collected_.scalars}, types_, options.threads);
   }
+
+  void run_into(const Tensor& out, const EvalOptions& options) const {
+    if (graph::needs_detour({out}, collected_, leaves_)) {
+      out.assign(run(options)[0]);
+      return;
+    }
+    const auto prepared = plan({out.layout()}, options.fuse);
+    graph::run_into({*prepared, leaves_, collected_.scalars}, {out}, options.threads);
+  }
+
+ private:
+  std::vector<NodePtr> roots_;
+  SmallVector<const Type*, 4> types_;
+  Collected collected_;
+  graph::TensorPointers leaves_;
 };
 
 void into(const char* function, const Tensor& out, const Expr& expr, const EvalOptions& options) {
   const Evaluation evaluation({expr});
-  graph::check_out(function, out, evaluation.types[0]);
-  if (graph::needs_detour({out}, evaluation.collected, evaluation.leaves)) {
-    out.assign(evaluation.run(options)[0]);
-    return;
-  }
-  const Call call{evaluation.plan({out.layout()}, options.fuse), evaluation.leaves,
-                  evaluation.collected.scalars};
-  graph::run_into(call, {out}, options.threads);
+  graph::check_out(function, out, evaluation.type(0));
+  evaluation.run_into(out, options);
 }
 
 }  // namespace
@@ -118,13 +129,13 @@ void einsum_into(const Tensor& out, std::string_view equation, const std::vector
 
 std::string explain(const std::vector<Expr>& exprs, const EvalOptions& options) {
   const Evaluation evaluation(exprs);
-  const auto prepared = evaluation.plan(graph::contiguous_layouts(evaluation.types), options.fuse);
+  const auto prepared = evaluation.plan(options.fuse);
   return plan::explain(prepared->plan, prepared->target);
 }
 
 std::string explain_json(const std::vector<Expr>& exprs, const EvalOptions& options) {
   const Evaluation evaluation(exprs);
-  const auto prepared = evaluation.plan(graph::contiguous_layouts(evaluation.types), options.fuse);
+  const auto prepared = evaluation.plan(options.fuse);
   return plan::explain_json(prepared->plan, prepared->target);
 }
 

@@ -22,12 +22,6 @@ graph::NodePtr constant(map::Scalar value) {
   return std::make_shared<const Node>(graph::Constant{value}, std::vector<graph::NodePtr>{}, type);
 }
 
-std::vector<std::size_t> ranks(const std::vector<Expr>& operands) {
-  std::vector<std::size_t> result;
-  for (const Expr& operand : operands) result.push_back(operand.rank());
-  return result;
-}
-
 }  // namespace
 
 Expr::Expr(const Tensor& tensor)
@@ -70,8 +64,8 @@ BoolExpr::BoolExpr(const Tensor& tensor) : BoolExpr(Expr(tensor)) {}
 
 Expr einsum(std::string_view equation, const std::vector<Expr>& operands,
             const EinsumOptions& options) {
-  const Equation parsed = parse_equation(equation);
-  return graph::einsum_node("einsum", resolve(parsed, ranks(operands)), operands, options.path);
+  return graph::einsum_node("einsum", *graph::named_equation(equation, operands), operands,
+                            options.path);
 }
 
 Expr einsum(std::string_view equation, std::initializer_list<Expr> operands,
@@ -85,8 +79,8 @@ Expr einsum(const std::vector<std::vector<std::int64_t>>& inputs,
   std::vector<Shape> shapes;
   for (const Expr& operand : operands) shapes.push_back(operand.shape());
   const Spec spec = make_spec(inputs, output, shapes);
-  return graph::einsum_node("einsum", {spec.inputs, spec.output, spec.names, {}, {}}, operands,
-                            options.path);
+  const graph::NamedEquation named({spec.inputs, spec.output, spec.names, {}, {}});
+  return graph::einsum_node("einsum", named, operands, options.path);
 }
 
 }  // namespace einkern

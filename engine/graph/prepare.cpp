@@ -32,12 +32,12 @@ Graph with_slots(const std::vector<NodePtr>& roots, const Collected& collected) 
   // A scalar subtree in use becomes its slot; its inner nodes are left without a user.
   std::unordered_map<const Node*, NodePtr> done;
   for (const NodePtr& node : collected.order) {
-    if (const auto slot = collected.scalar_of.find(node.get()); slot != collected.scalar_of.end()) {
-      done.emplace(node.get(), slots[static_cast<std::size_t>(slot->second)]);
+    if (const std::int32_t* const slot = collected.scalar_of.find(node.get())) {
+      done.emplace(node.get(), slots[static_cast<std::size_t>(*slot)]);
       continue;
     }
-    if (const auto leaf = collected.leaf_of.find(node.get()); leaf != collected.leaf_of.end()) {
-      done.emplace(node.get(), collected.leaves[static_cast<std::size_t>(leaf->second)]);
+    if (const std::int32_t* const leaf = collected.leaf_of.find(node.get())) {
+      done.emplace(node.get(), collected.leaves[static_cast<std::size_t>(*leaf)]);
       continue;
     }
     std::vector<NodePtr> inputs;

@@ -3,12 +3,12 @@
 #include "walk.h"
 
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "../base/error.h"
 #include "build.h"
 #include "einsum_node.h"
+#include "node_map.h"
 
 namespace einkern::graph {
 namespace {
@@ -25,7 +25,8 @@ struct Rebuilder {
     return elementwise(map::name_of(op.op).data(), op.op, in);
   }
   Expr operator()(const Einsum& op) const {
-    return einsum_node("einsum", {op.inputs, op.output, op.names, {}, {}}, in, op.path);
+    const NamedEquation named({op.inputs, op.output, op.names, {}, {}});
+    return einsum_node("einsum", named, in, op.path);
   }
   Expr operator()(const Reduce& op) const {
     return reduce(plan::name_of(op.op).data(), op.op, in[0], op.axes, op.keep);
@@ -62,16 +63,18 @@ struct Rebuilder {
 
 std::vector<NodePtr> topological_order(const std::vector<NodePtr>& roots) {
   std::vector<NodePtr> order;
-  std::unordered_set<const Node*> seen;
+  order.reserve(8);
+  NodeMap<char> seen;
   std::vector<std::pair<const NodePtr*, std::size_t>> path;  // node, inputs already entered
+  path.reserve(8);
   for (const NodePtr& root : roots) {
-    if (!seen.insert(root.get()).second) continue;
+    if (!seen.emplace(root.get(), 0)) continue;
     path.emplace_back(&root, 0);
     while (!path.empty()) {
       auto& [node, next] = path.back();
       if (next < (*node)->inputs.size()) {
         const NodePtr& input = (*node)->inputs[next++];
-        if (seen.insert(input.get()).second) path.emplace_back(&input, 0);
+        if (seen.emplace(input.get(), 0)) path.emplace_back(&input, 0);
       } else {
         order.push_back(*node);
         path.pop_back();

@@ -89,11 +89,8 @@ const Operand& written_by(const Step& step) {
 }
 
 std::vector<Operand> writes_of(const Step& step) {
-  if (std::holds_alternative<Check>(step)) return {};
-  std::vector<Operand> all{written_by(step)};
-  if (const auto* attend = std::get_if<Attend>(&step); attend && attend->logsumexp.value >= 0) {
-    all.push_back(attend->logsumexp);
-  }
+  std::vector<Operand> all;
+  each_written(step, [&](const Operand& operand) { all.push_back(operand); });
   return all;
 }
 

@@ -15,7 +15,17 @@ std::vector<Operand> reads_of(const Step& step);
 /// The operand that the step writes.
 const Operand& written_by(const Step& step);
 
-/// Everything that a step writes: its result, and logsumexp where it is asked for.
+/// Calls `f` with every operand that a step writes: its result, and logsumexp where it is asked
+/// for.
+template <class F>
+void each_written(const Step& step, const F& f) {
+  if (std::holds_alternative<Check>(step)) return;
+  f(written_by(step));
+  const auto* attend = std::get_if<Attend>(&step);
+  if (attend != nullptr && attend->logsumexp.value >= 0) f(attend->logsumexp);
+}
+
+/// The same as a list.
 std::vector<Operand> writes_of(const Step& step);
 
 }  // namespace einkern::plan

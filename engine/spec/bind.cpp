@@ -19,7 +19,8 @@ struct Place {
 
 class Binder {
  public:
-  Binder(const ResolvedEquation& equation, const std::vector<Shape>& shapes, const char* function)
+  Binder(const ResolvedEquation& equation, std::span<const Shape* const> shapes,
+         const char* function)
       : equation_(equation),
         shapes_(shapes),
         function_(function),
@@ -27,11 +28,11 @@ class Binder {
         decided_(equation.names.size()),
         last_(equation.names.size()) {}
 
-  std::vector<std::int64_t> sizes() && {
+  Dims sizes() && {
     for (std::size_t p = 0; p < shapes_.size(); ++p) {
-      element_count(shapes_[p], function_);
-      EINKERN_CHECK(shapes_[p].size() == equation_.inputs[p].size());
-      for (std::size_t i = 0; i < shapes_[p].size(); ++i) see({p, i});
+      element_count(*shapes_[p], function_);
+      EINKERN_CHECK(shapes_[p]->size() == equation_.inputs[p].size());
+      for (std::size_t i = 0; i < shapes_[p]->size(); ++i) see({p, i});
     }
     return std::move(sizes_);
   }
@@ -74,24 +75,32 @@ class Binder {
     return fmt::format("label '{}'", equation_.names[label]);
   }
 
-  std::int64_t size_at(Place place) const { return shapes_[place.operand][place.axis]; }
+  std::int64_t size_at(Place place) const { return (*shapes_[place.operand])[place.axis]; }
   Span span_at(Place place) const { return equation_.spans[place.operand][place.axis]; }
 
   const ResolvedEquation& equation_;
-  const std::vector<Shape>& shapes_;
+  std::span<const Shape* const> shapes_;
   const char* function_;
-  std::vector<std::int64_t> sizes_;  // by label
-  std::vector<Place> decided_;       // by label: the first axis whose size is not 1
-  std::vector<Place> last_;          // by label: the latest axis
+  Dims sizes_;                     // by label
+  SmallVector<Place, 6> decided_;  // by label: the first axis whose size is not 1
+  SmallVector<Place, 6> last_;     // by label: the latest axis
 };
 
 }  // namespace
 
+Dims bind_sizes(const ResolvedEquation& equation, std::span<const Shape* const> shapes,
+                const char* function) {
+  EINKERN_CHECK(shapes.size() == equation.inputs.size());
+  return Binder(equation, shapes, function).sizes();
+}
+
 Spec bind(const ResolvedEquation& equation, const std::vector<Shape>& shapes,
           const char* function) {
-  EINKERN_CHECK(shapes.size() == equation.inputs.size());
+  SmallVector<const Shape*, 8> places;
+  for (const Shape& shape : shapes) places.push_back(&shape);
+  const Dims sizes = bind_sizes(equation, places, function);
   Spec spec;
-  spec.sizes = Binder(equation, shapes, function).sizes();
+  spec.sizes.assign(sizes.begin(), sizes.end());
   spec.inputs = equation.inputs;
   spec.output = equation.output;
   spec.names = equation.names;

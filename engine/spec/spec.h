@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,10 @@ ResolvedEquation resolve(const Equation& equation, const std::vector<std::size_t
 /// Errors: ShapeError naming the label, both operands and both sizes.
 Spec bind(const ResolvedEquation& equation, const std::vector<Shape>& shapes,
           const char* function = "einsum");
+
+/// The sizes by label alone, for operands whose shapes are elsewhere. Errors: as `bind`.
+Dims bind_sizes(const ResolvedEquation& equation, std::span<const Shape* const> shapes,
+                const char* function = "einsum");
 
 /// parse, resolve and bind in one call.
 Spec make_spec(std::string_view equation, const std::vector<Shape>& shapes,
