@@ -1,51 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch memory of parallel loops: one block per task that runs at the same time, used again by
-// the tasks that follow.
+// Scratch memory of steps and of the tasks of parallel loops.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <utility>
-#include <vector>
 
+#include "../tensor/pool.h"
 #include "../tensor/storage.h"
 
 namespace einkern::exec {
 
-/// A block of at least `bytes` bytes; larger ones come from the pool of storages.
+/// Memory that a step or one of its tasks uses and gives back, not initialised, on 2 MiB of its own
+/// or more. Blocks come from the process-wide pool, so that a step that runs again allocates
+/// nothing, finds its memory in the caches and its pages huge.
+class ScratchBlock {
+ public:
+  /// MemoryLimitError when the system has none.
+  explicit ScratchBlock(std::size_t bytes);
+  ScratchBlock(const ScratchBlock&) = delete;
+  ScratchBlock& operator=(const ScratchBlock&) = delete;
+  ~ScratchBlock() { give_block(data_, capacity_); }
+
+  std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }
+  template <class T>
+  T* as() const noexcept {
+    return static_cast<T*>(data_);
+  }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::size_t bytes_, capacity_;
+  void* data_;
+};
+
+/// A block of at least `bytes` bytes that several owners may share.
 std::shared_ptr<Storage> allocate_scratch(std::size_t bytes);
 
-/// A free list of equal blocks, handed down to the tasks of one loop. Never thread-local: a waiting
-/// worker may enter the library again.
+/// Equal blocks for the tasks of one loop. Never thread-local: a waiting worker may enter the
+/// library again.
 class ScratchPool {
  public:
   explicit ScratchPool(std::size_t bytes) : bytes_(bytes) {}
 
   /// A block for as long as the lease lives.
-  class Lease {
+  class Lease : public ScratchBlock {
    public:
-    explicit Lease(ScratchPool& pool) : pool_(pool), block_(pool.take()) {}
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    ~Lease() { pool_.give(std::move(block_)); }
-
-    std::byte* data() const noexcept { return static_cast<std::byte*>(block_->data()); }
-
-   private:
-    ScratchPool& pool_;
-    std::shared_ptr<Storage> block_;
+    explicit Lease(const ScratchPool& pool) : ScratchBlock(pool.bytes_) {}
   };
 
  private:
-  std::shared_ptr<Storage> take();
-  void give(std::shared_ptr<Storage> block) noexcept;
-
   std::size_t bytes_;
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<Storage>> free_;
-  std::size_t made_ = 0;
 };
 
 /// Cuts arrays out of a block, each on a cache line of its own. Over a null block it only counts.

@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <memory_resource>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -81,7 +84,8 @@ void check_input(std::size_t i, const Tensor& tensor, const Type& type, DynSizes
   }
 }
 
-void put(std::string& key, const Dims& dims) {
+template <class String>
+void put(String& key, const Dims& dims) {
   for (const std::int64_t value : dims) graph::put_number(key, value);
 }
 
@@ -103,7 +107,11 @@ std::shared_ptr<const Specialised> Compiled::State::specialise(const std::vector
         fmt::format("compiled: {} inputs given for {} declared", given.size(), inputs.size()));
   }
   DynSizes sizes;
-  std::string key(exec::current_target().name);
+  // On the stack: a call that finds its plan allocates nothing.
+  std::array<std::byte, 1024> room;
+  std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
+  std::pmr::string key(exec::current_target().name, &memory);
+  key.reserve(room.size() / 2);
   key += fuse ? 'f' : 'p';
   for (std::size_t i = 0; i < given.size(); ++i) {
     check_input(i, given[i], inputs[i]->type, sizes);
@@ -142,7 +150,7 @@ std::shared_ptr<const Specialised> Compiled::State::specialise(const std::vector
   }
   made->contiguous = graph::prepare(made->roots, made->collected,
                                     {fuse, layouts, graph::contiguous_layouts(made->types)});
-  return plans.insert(std::move(key), std::move(made));
+  return plans.insert(std::string(key), std::move(made));
 }
 
 std::vector<Tensor> Compiled::operator()(const std::vector<Tensor>& inputs,

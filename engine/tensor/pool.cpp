@@ -150,6 +150,24 @@ BlocksInUse& blocks_in_use() noexcept {
   return blocks;
 }
 
+void* take_block(std::size_t capacity) noexcept {
+  if (capacity == 0) return nullptr;
+  void* data = process_pool().take(capacity);
+  if (data == nullptr) data = map_block(capacity);
+  if (data == nullptr) {
+    process_pool().clear();  // unused blocks of other sizes may be what is missing
+    data = map_block(capacity);
+  }
+  if (data != nullptr) blocks_in_use().add(capacity);
+  return data;
+}
+
+void give_block(void* data, std::size_t capacity) noexcept {
+  mark_usable(data, 0, capacity);
+  blocks_in_use().remove(capacity);
+  process_pool().give(data, capacity);
+}
+
 Pool& process_pool() {
   static Pool& pool = *new Pool(bound_from_environment());
   return pool;

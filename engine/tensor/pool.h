@@ -26,6 +26,11 @@ void unmap_block(void* data, std::size_t capacity) noexcept;
 /// bounds. Does nothing in other builds.
 void mark_usable(void* data, std::size_t bytes, std::size_t capacity) noexcept;
 
+/// A block of a class: out of the process's pool, else new; null when the system has none. Counted
+/// in `blocks_in_use` until it is given back.
+void* take_block(std::size_t capacity) noexcept;
+void give_block(void* data, std::size_t capacity) noexcept;
+
 /// Unused blocks, at most `bound` bytes of them; the oldest go first. Thread-safe.
 class Pool {
  public:
@@ -55,8 +60,8 @@ class Pool {
   std::size_t bytes_ = 0;
 };
 
-/// Bytes of the blocks that tensors hold, and the most that they held since `reset_peak`: what an
-/// evaluation needs beyond what was there. Thread-safe.
+/// Bytes of the blocks that tensors and running steps hold, and the most that they held since
+/// `reset_peak`: what an evaluation needs beyond what was there. Thread-safe.
 class BlocksInUse {
  public:
   void add(std::size_t capacity) noexcept;

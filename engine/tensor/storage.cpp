@@ -15,14 +15,6 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-void* take_block(std::size_t capacity) noexcept {
-  if (capacity == 0) return nullptr;
-  if (void* const data = process_pool().take(capacity)) return data;
-  if (void* const data = map_block(capacity)) return data;
-  trim();  // unused blocks of other sizes may be what is missing
-  return map_block(capacity);
-}
-
 }  // namespace
 
 std::shared_ptr<Storage> Storage::allocate(std::size_t bytes) {
@@ -34,7 +26,6 @@ std::shared_ptr<Storage> Storage::allocate(std::size_t bytes) {
     if (storage->data_ != nullptr) {
       storage->capacity_ = capacity;
       mark_usable(storage->data_, bytes, capacity);
-      blocks_in_use().add(capacity);
     }
   } else {
     const std::size_t capacity = std::max<std::size_t>(bytes, 1);
@@ -61,9 +52,7 @@ Storage::~Storage() {
   if (capacity_ < kHugePage) {
     ::operator delete(data_, kAlignment);
   } else {
-    mark_usable(data_, 0, capacity_);
-    blocks_in_use().remove(capacity_);
-    process_pool().give(data_, capacity_);
+    give_block(data_, capacity_);
   }
 }
 
