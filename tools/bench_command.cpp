@@ -12,6 +12,7 @@
 #include "../engine/kernel/kernels.h"
 #include "../engine/spec/spec.h"
 #include "bench_attention.h"
+#include "bench_calls.h"
 #include "bench_measure.h"
 #include "bench_peers.h"
 #include "bench_report.h"
@@ -89,7 +90,8 @@ std::string list_of(const std::vector<Problem>& problems) {
 struct Given {
   std::optional<std::string> equation, shapes, problems, only, attention, against, dtype, path,
       threads, target, min_time, buffers;
-  bool warm = false, strict = false, list = false, json = false, markdown = false, plain = false;
+  bool calls = false, warm = false, strict = false, list = false, json = false, markdown = false,
+       plain = false;
 
   void add_to(Options& options) {
     add_equation_option(options, equation);
@@ -99,6 +101,8 @@ struct Given {
                   "layouts, attention; or a file of lines name<TAB>equation<TAB>i=4,j=5[<TAB>f64]");
     options.value("--attention", "FILE", attention,
                   "a file of attention problems, as tools/bench/attention.tsv");
+    options.flag("--calls", calls,
+                 "time calls on 8 x 8 tensors: what a call costs beside its arithmetic");
     options.value("--only", "REGEX", only, "only the problems whose names match");
     options.value("--against", "PEERS", against,
                   "time other libraries in turn: a list of openblas, onednn, blis; one that this\n"
@@ -184,6 +188,14 @@ void bench_command(const std::vector<std::string>& arguments) {
                           : given.markdown ? ReportForm::markdown
                                            : ReportForm::text;
   if (given.problems == "attention") given.attention.swap(given.problems);
+  if (given.calls) {
+    if (given.problems || given.attention || given.equation || given.shapes || given.only ||
+        given.against || !positional->empty()) {
+      options.refuse("--calls has its own problems");
+    }
+    exec::in_arena(width, [&](std::int64_t) { print(bench_calls(min_seconds, form)); });
+    return;
+  }
   const bool single = given.equation || given.shapes || given.path || !positional->empty();
   if (given.attention) {
     if (given.against) options.refuse("--against has no attention to compare with");

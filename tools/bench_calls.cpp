@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call costs beside its arithmetic.
+#include "bench_calls.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "../engine/graph/collect.h"
+#include "../engine/graph/compiled.h"
+#include "../engine/graph/einsum_node.h"
+#include "../engine/graph/prepare.h"
+#include "../engine/tensor/create.h"
+#include "bench_measure.h"
+#include "stopwatch.h"
+#include "table.h"
+
+namespace einkern::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kEquation = "ij,jk->ik";
+constexpr std::size_t kBatches = 21;
+
+struct Row {
+  std::string name;
+  std::function<void()> call;
+  std::vector<double> seconds = {};  // a call, by batch
+};
+
+/// Everything between an equation that was never met and its plan.
+void plan_anew(const Tensor& a, const Tensor& b) {
+  const graph::NamedEquation named(resolve(parse_equation(kEquation), {2, 2}));
+  const Expr value = graph::einsum_node("einsum", named, {a, b}, {});
+  const std::vector<graph::NodePtr> roots{value.node()};
+  const graph::Collected collected = graph::collect(roots);
+  graph::prepare(roots, collected, {true, {a.layout(), b.layout()}, {contiguous(value.shape())}});
+}
+
+void time_batch(Row& row, double seconds) {
+  // The clock is read once in 64 calls: it takes as long as some of them.
+  constexpr int kCalls = 64;
+  const Stopwatch watch;
+  std::int64_t calls = 0;
+  do {
+    for (int i = 0; i < kCalls; ++i) row.call();
+    calls += kCalls;
+  } while (watch.seconds() < seconds);
+  row.seconds.push_back(watch.seconds() / static_cast<double>(calls));
+}
+
+std::string as_json(const std::vector<Row>& rows) {
+  Json calls = Json::array();
+  for (const Row& row : rows) {
+    const Times times = summarise(row.seconds);
+    calls.push_back(
+        {{"name", row.name}, {"median_us", 1e6 * times.median}, {"spread", times.spread}});
+  }
+  return Json({{"calls", calls}}).dump(2) + "\n";
+}
+
+std::string as_table(const std::vector<Row>& rows, TableStyle style) {
+  Table table({{"call", Table::Align::left}, {"median us"}, {"spread %"}});
+  for (const Row& row : rows) {
+    const Times times = summarise(row.seconds);
+    table.add({row.name, fmt::format("{:.3f}", 1e6 * times.median),
+               fmt::format("{:.1f}", 100 * times.spread)});
+  }
+  return table.str(style);
+}
+
+}  // namespace
+
+std::string bench_calls(double min_seconds, ReportForm form) {
+  const Tensor a = random({8, 8}, 1), b = random({8, 8}, 2), out = zeros({8, 8});
+  const Expr x = input(f32, {8, 8}), y = input(f32, {8, 8});
+  const Compiled compiled = compile({x, y}, {einsum(kEquation, x, y)});
+  const std::vector<Tensor> inputs{a, b}, outs{out};
+  std::vector<Row> rows{
+      {"Tensor c = einsum(\"ij,jk->ik\", a, b)", [&] { Tensor(einsum(kEquation, a, b)); }},
+      {"einsum_into(c, \"ij,jk->ik\", {a, b})",
+       [&] {
+         einsum_into(out, kEquation, {a, b});
+       }},
+      {"compiled({a, b})", [&] { compiled(inputs); }},
+      {"compiled.into({c}, {a, b})", [&] { compiled.into(outs, inputs); }},
+      {"the same equation parsed and planned anew", [&] { plan_anew(a, b); }},
+  };
+  for (std::size_t batch = 0; batch < kBatches; ++batch) {
+    for (Row& row : rows) time_batch(row, min_seconds / kBatches);
+  }
+  if (form == ReportForm::json) return as_json(rows);
+  return as_table(rows, form == ReportForm::markdown ? TableStyle::markdown : TableStyle::aligned);
+}
+
+}  // namespace einkern::tools
