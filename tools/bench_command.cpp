@@ -79,7 +79,7 @@ std::string list_of(const std::vector<Problem>& problems) {
   for (const Problem& problem : problems) {
     std::string shapes;
     for (const Shape& shape : problem.shapes) {
-      shapes += (shapes.empty() ? "" : ",") + shape_text(shape);
+      shapes += fmt::format("{}{}", shapes.empty() ? "" : ",", shape_text(shape));
     }
     table.add({problem.name, problem.equation, shapes, std::string(name_of(problem.dtype))});
   }
@@ -88,8 +88,8 @@ std::string list_of(const std::vector<Problem>& problems) {
 
 /// The options of the command as they were given.
 struct Given {
-  std::optional<std::string> equation, shapes, problems, only, attention, against, dtype, path,
-      threads, target, min_time, buffers;
+  std::optional<std::string> equation, shapes, problems, only, attention, against, compare, dtype,
+      path, threads, target, min_time, buffers;
   bool calls = false, warm = false, strict = false, list = false, json = false, markdown = false,
        plain = false;
 
@@ -107,6 +107,9 @@ struct Given {
     options.value("--against", "PEERS", against,
                   "time other libraries in turn: a list of openblas, onednn, blis; one that this\n"
                   "machine lacks, or that runs kernels for an older processor, is flagged");
+    options.value(
+        "--compare", "FILE", compare,
+        "put the times of a stored --json beside these, scaled by a product that both timed");
     options.flag("--list", list, "list the problems and time none");
     options.value("--dtype", "DTYPE", dtype, "f32 (default) or f64, where a problem names none");
     options.value("--path", "PATH", path,
@@ -141,8 +144,8 @@ Problem take_single(const Options& options, const Given& given, DType dtype,
   return problem;
 }
 
-void refuse_flagged(const Report& report, const Peers* peers) {
-  std::vector<std::string> flags = flags_of(report, peers);
+void refuse_flagged(const Report& report) {
+  std::vector<std::string> flags = flags_of(report);
   for (const Result& result : report.results) {
     for (std::string& flag : flags_of(result, report.limits)) flags.push_back(std::move(flag));
   }
@@ -199,6 +202,7 @@ void bench_command(const std::vector<std::string>& arguments) {
   const bool single = given.equation || given.shapes || given.path || !positional->empty();
   if (given.attention) {
     if (given.against) options.refuse("--against has no attention to compare with");
+    if (given.compare) options.refuse("--compare takes no attention problems");
     if (single || given.problems) options.refuse("--attention names its own problems");
     exec::in_arena(width, [&](std::int64_t) {
       print(bench_attention({*given.attention, given.only.value_or(""), dtype, min_seconds,
@@ -218,6 +222,8 @@ void bench_command(const std::vector<std::string>& arguments) {
   for (const Problem& problem : problems) make_spec(problem.equation, problem.shapes, "bench");
   if (given.list) return print(list_of(problems));
 
+  std::optional<StoredRun> stored;
+  if (given.compare) stored = read_stored_run(*given.compare);
   exec::in_arena(width, [&](std::int64_t) {
     std::optional<Peers> loaded;
     if (given.against) loaded = load_peers(*given.against, exec::concurrency());
@@ -231,11 +237,12 @@ void bench_command(const std::vector<std::string>& arguments) {
       report = measure(problems, {min_seconds, buffer_bytes, given.warm, peers,
                                   [&](const Problem& problem) { progress(problem); }});
     }
-    print(given.json       ? as_json(problems, report, peers, dtype)
-          : given.markdown ? as_table(problems, report, peers, TableStyle::markdown)
-          : single         ? as_text(problems[0], report, peers)
-                           : as_table(problems, report, peers, TableStyle::aligned));
-    if (given.strict) refuse_flagged(report, peers);
+    report.stored = std::move(stored);
+    print(given.json       ? as_json(problems, report, dtype)
+          : given.markdown ? as_table(problems, report, TableStyle::markdown)
+          : single         ? as_text(problems[0], report)
+                           : as_table(problems, report, TableStyle::aligned));
+    if (given.strict) refuse_flagged(report);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "../engine/tensor/tensor.h"
 
@@ -17,6 +18,13 @@ struct Limits {
   double write_gbs = 0;  // non-temporally
 
   double peak_gflops(DType dtype) const { return dtype == f32 ? peak_f32_gflops : peak_f64_gflops; }
+};
+
+/// A product of two 1024 x 1024 matrices in f32: what one run says of the machine's speed to
+/// another.
+struct Canary {
+  std::string library;
+  double before = 0, after = 0;  // seconds
 };
 
 /// Measures as often as it is told and keeps the best, since whatever shares the machine only slows

@@ -238,6 +238,7 @@ Times summarise(std::vector<double> seconds) {
 
 Report measure(const std::vector<Problem>& problems, const MeasureOptions& options) {
   Report report;
+  report.peers = options.peers;
   const CanaryTimer canary(options.peers);
   report.canary = {canary.library(), canary.seconds(options.min_seconds), 0};
   LimitProbe probe(options.buffer_bytes);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench_check.h"
+#include "bench_compare.h"
 #include "bench_limits.h"
 #include "bench_peers.h"
 #include "bench_problems.h"
@@ -66,18 +68,13 @@ struct Result {
   }
 };
 
-/// A product of two 1024 x 1024 matrices in f32: what one run says of the machine's speed to
-/// another.
-struct Canary {
-  std::string library;
-  double before = 0, after = 0;  // seconds
-};
-
 struct Report {
   Limits limits;
   double steadiness = 1;  // of the probes, see LimitProbe
   Canary canary;
   std::vector<Result> results;  // one per problem
+  const Peers* peers = nullptr;
+  std::optional<StoredRun> stored;  // to compare with
 };
 
 struct MeasureOptions {

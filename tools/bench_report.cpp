@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "../engine/exec/parallel.h"
 #include "../engine/kernel/kernels.h"
@@ -41,27 +44,46 @@ std::string peer_cell(const Result& result, const std::string& name) {
                      result.peers_permute ? "*" : "");
 }
 
+std::vector<std::string> asked_of(const Report& report) {
+  return report.peers == nullptr ? std::vector<std::string>() : report.peers->asked;
+}
+
+/// Seconds of the stored run as this machine would take now; nothing when it lacks the problem.
+std::optional<double> stored_seconds(const Problem& problem, const Report& report) {
+  const auto at = report.stored->medians.find(problem.name);
+  if (at == report.stored->medians.end()) return {};
+  return at->second * slowdown_since(*report.stored, report.canary);
+}
+
+std::string stored_cell(const Problem& problem, const Result& result, const Report& report) {
+  const auto seconds = stored_seconds(problem, report);
+  if (!seconds) return "-";
+  return fmt::format("{} ({:.2f})", milliseconds(*seconds), *seconds / result.into.median);
+}
+
 /// The lines above a table.
-std::string head_of(const Report& report, const Peers* peers) {
+std::string head_of(const Report& report) {
   std::string text = machine_line(report.limits);
   text += fmt::format("canary    1024 x 1024 x 1024 in f32 by {}: {} ms before, {} ms after\n",
                       report.canary.library, milliseconds(report.canary.before),
                       milliseconds(report.canary.after));
-  if (peers != nullptr && !peers->found.empty()) {
+  if (report.peers != nullptr && !report.peers->found.empty()) {
     std::string names;
-    for (const Peer& peer : peers->found) {
+    for (const Peer& peer : report.peers->found) {
       names += fmt::format("{}{} {} ({})", names.empty() ? "" : ", ", peer.name, peer.version,
                            peer.core);
     }
     text += fmt::format(
         "peers     {}\n"
-        "          on as many threads: ms (ratio to ours), as gemm, gemv or dot where the problem "
-        "is\n"
-        "          one, else (*) between permutes by einkern's own copies\n",
+        "          on as many threads: ms (ratio to ours); as gemm, gemv or dot where the problem\n"
+        "          is one, else (*) between permutes by einkern's own copies\n",
         names);
   }
-  for (const std::string& flag : flags_of(report, peers))
-    text += fmt::format("flag      {}\n", flag);
+  if (report.stored) {
+    text += fmt::format("stored    ms (ratio to ours), scaled by the canaries' {:.3f}\n",
+                        slowdown_since(*report.stored, report.canary));
+  }
+  for (const std::string& flag : flags_of(report)) text += fmt::format("flag      {}\n", flag);
   return text;
 }
 
@@ -87,9 +109,13 @@ std::string machine_line(const Limits& limits) {
       limits.peak_f64_gflops, limits.read_gbs, limits.copy_gbs, limits.write_gbs);
 }
 
-std::vector<std::string> flags_of(const Report& report, const Peers* peers) {
+std::vector<std::string> flags_of(const Report& report) {
   std::vector<std::string> flags;
-  if (peers != nullptr) flags = peers->flags;
+  if (report.peers != nullptr) flags = report.peers->flags;
+  if (report.stored) {
+    std::ranges::move(flags_of(*report.stored, report.limits, report.canary, exec::concurrency()),
+                      std::back_inserter(flags));
+  }
   if (is_debug_build()) flags.emplace_back("debug build");
   if (report.steadiness < kSteady) {
     flags.push_back(fmt::format("the machine wavered: one probe gave {:.2f} of the best peak",
@@ -108,25 +134,24 @@ std::vector<std::string> flags_of(const Result& result, const Limits& limits) {
   return flags;
 }
 
-std::string as_json(const std::vector<Problem>& problems, const Report& report, const Peers* peers,
-                    DType dtype) {
+std::string as_json(const std::vector<Problem>& problems, const Report& report, DType dtype) {
   Json machine = machine_json(report.limits, dtype);
   machine["canary"] = {{"library", report.canary.library},
                        {"before_ms", 1e3 * report.canary.before},
                        {"after_ms", 1e3 * report.canary.after}};
-  if (peers != nullptr) {
-    for (const std::string& name : peers->asked) {
-      const Peer* const peer = peers->find(name);
+  if (report.peers != nullptr) {
+    for (const std::string& name : asked_of(report)) {
+      const Peer* const peer = report.peers->find(name);
       machine["peers"][name] =
           peer == nullptr ? Json() : Json{{"version", peer->version}, {"core", peer->core}};
     }
   }
-  machine["flags"] = flags_of(report, peers);
+  machine["flags"] = flags_of(report);
   Json rows = Json::array();
   for (std::size_t i = 0; i < problems.size(); ++i) {
     const Result& result = report.results[i];
     Json times = Json::object(), ratios = Json::object();
-    for (const std::string& name : peers != nullptr ? peers->asked : std::vector<std::string>()) {
+    for (const std::string& name : asked_of(report)) {
       const PeerTimes* const peer = find_peer(result, name);
       times[name] = peer == nullptr ? Json() : Json(1e3 * peer->times.median);
       ratios[name] = peer == nullptr ? Json() : Json(peer->ratio);
@@ -147,13 +172,17 @@ std::string as_json(const std::vector<Problem>& problems, const Report& report, 
                     {"peer_ratios", ratios},
                     {"peers_permute", result.peers_permute},
                     {"flags", flags_of(result, report.limits)}});
+    if (!report.stored) continue;
+    const auto stored = stored_seconds(problems[i], report);
+    rows.back()["stored_ms"] = stored ? Json(1e3 * *stored) : Json();
+    rows.back()["stored_ratio"] = stored ? Json(*stored / result.into.median) : Json();
   }
   return Json({{"machine", machine}, {"results", rows}}).dump(2) + "\n";
 }
 
-std::string as_text(const Problem& problem, const Report& report, const Peers* peers) {
+std::string as_text(const Problem& problem, const Report& report) {
   const Result& result = report.results[0];
-  std::string text = head_of(report, peers);
+  std::string text = head_of(report);
   text += fmt::format("problem   {}\n", problem.name);
   text += fmt::format("checked   {} elements against a float64 loop, largest error {:.2g}\n",
                       result.samples.elements, result.samples.largest_error);
@@ -168,14 +197,14 @@ std::string as_text(const Problem& problem, const Report& report, const Peers* p
   for (const PeerTimes& peer : result.peers) {
     text += fmt::format("{:<9} {}\n", peer.name, peer_cell(result, peer.name));
   }
+  if (report.stored) text += fmt::format("stored    {}\n", stored_cell(problem, result, report));
   for (const std::string& flag : flags_of(result, report.limits)) {
     text += fmt::format("flag      {}\n", flag);
   }
   return text;
 }
 
-std::string as_table(const std::vector<Problem>& problems, const Report& report, const Peers* peers,
-                     TableStyle style) {
+std::string as_table(const std::vector<Problem>& problems, const Report& report, TableStyle style) {
   using enum Table::Align;
   const std::vector<Result>& results = report.results;
   const bool rates = same_work(results);
@@ -183,9 +212,8 @@ std::string as_table(const std::vector<Problem>& problems, const Report& report,
                                         {"median ms"},     {"spread %"},     {"fresh ms"},
                                         {"GFLOP/s"},       {"GB/s"},         {"roofline"}};
   if (rates) columns.push_back({"rate"});
-  if (peers != nullptr) {
-    for (const std::string& name : peers->asked) columns.push_back({name});
-  }
+  for (const std::string& name : asked_of(report)) columns.push_back({name});
+  if (report.stored) columns.push_back({"stored"});
   columns.push_back({"flags", left});
   Table table(std::move(columns));
   for (std::size_t i = 0; i < problems.size(); ++i) {
@@ -200,13 +228,12 @@ std::string as_table(const std::vector<Problem>& problems, const Report& report,
                                       fmt::format("{:.3g}", result.gbs()),
                                       fmt::format("{:.3f}", result.roofline(report.limits))};
     if (rates) cells.push_back(fmt::format("{:.3f}", results[0].into.median / result.into.median));
-    if (peers != nullptr) {
-      for (const std::string& name : peers->asked) cells.push_back(peer_cell(result, name));
-    }
+    for (const std::string& name : asked_of(report)) cells.push_back(peer_cell(result, name));
+    if (report.stored) cells.push_back(stored_cell(problems[i], result, report));
     cells.push_back(fmt::format("{}", fmt::join(flags_of(result, report.limits), ", ")));
     table.add(std::move(cells));
   }
-  const std::string head = head_of(report, peers);
+  const std::string head = head_of(report);
   return style == TableStyle::markdown ? fmt::format("```\n{}```\n\n{}", head, table.str(style))
                                        : head + table.str(style);
 }

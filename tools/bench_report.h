@@ -16,18 +16,16 @@ namespace einkern::tools {
 nlohmann::ordered_json machine_json(const Limits& limits, DType dtype);
 std::string machine_line(const Limits& limits);
 
-/// What is wrong with the run as a whole, peers (null for none) included, or with a row of it.
-std::vector<std::string> flags_of(const Report& report, const Peers* peers);
+/// What is wrong with the run as a whole, peers and the stored run included, or with a row of it.
+std::vector<std::string> flags_of(const Report& report);
 std::vector<std::string> flags_of(const Result& result, const Limits& limits);
 
 /// {"machine": ..., "results": [...]}.
-std::string as_json(const std::vector<Problem>& problems, const Report& report, const Peers* peers,
-                    DType dtype);
+std::string as_json(const std::vector<Problem>& problems, const Report& report, DType dtype);
 /// The machine, then a row a problem. Where all problems are the same work, `rate` is relative to
 /// the first one's.
-std::string as_table(const std::vector<Problem>& problems, const Report& report, const Peers* peers,
-                     TableStyle style);
+std::string as_table(const std::vector<Problem>& problems, const Report& report, TableStyle style);
 /// A single problem, a fact a line.
-std::string as_text(const Problem& problem, const Report& report, const Peers* peers);
+std::string as_text(const Problem& problem, const Report& report);
 
 }  // namespace einkern::tools

@@ -166,6 +166,30 @@ TEST_SUITE("tools") {
           "einkern: bench: --against: unknown library 'mkl'; choices: openblas, onednn, blis\n");
   }
 
+  TEST_CASE("bench puts a stored run beside this one") {
+    const ArraysFolder folder;
+    write_text(folder.scratch() / "p.tsv", "product\tik,kj->ij\ti=20,j=30,k=40\n");
+    const Finished before = quick_bench(folder, {"--problems", "p.tsv", "--json"});
+    REQUIRE(before.code == 0);
+    write_text(folder.scratch() / "run.json", before.out);
+    write_text(folder.scratch() / "p.tsv",
+               "product\tik,kj->ij\ti=20,j=30,k=40\nnew\tij->ji\ti=5,j=6\n");
+    const std::vector<std::string> arguments = {"--problems", "p.tsv", "--compare", "run.json"};
+    auto json = arguments;
+    json.emplace_back("--json");
+    const Finished done = quick_bench(folder, json);
+    REQUIRE(done.code == 0);
+    const Json results = Json::parse(done.out).at("results");
+    CHECK(results[0].at("stored_ms").get<double>() > 0);
+    CHECK(results[0].at("stored_ratio").get<double>() > 0);
+    CHECK(results[1].at("stored_ms").is_null());
+    CHECK(quick_bench(folder, arguments).out.find("\nstored ") != std::string::npos);
+    write_text(folder.scratch() / "run.json", "{}");
+    const Finished broken = quick_bench(folder, arguments);
+    CHECK(broken.code == 3);
+    CHECK(broken.err == "einkern: bench: run.json: not a report of einkern bench --json\n");
+  }
+
   TEST_CASE("a peer that runs kernels for an older processor is not timed") {
     const ArraysFolder folder;
     const Finished done =

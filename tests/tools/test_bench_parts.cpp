@@ -8,6 +8,7 @@
 
 #include "../../einkern.h"
 #include "../../tools/bench_check.h"
+#include "../../tools/bench_compare.h"
 #include "../../tools/bench_gemm_route.h"
 #include "../../tools/exit_code.h"
 #include "../../tools/table.h"
@@ -139,6 +140,20 @@ TEST_SUITE("tools") {
     } catch (...) {
       CHECK(report_current_exception() == ExitCode::check_failed);
     }
+  }
+
+  TEST_CASE("stored times are scaled by the canaries and void on another machine") {
+    StoredRun stored;
+    stored.limits = {100, 50, 20, 20, 20};
+    stored.canary = {"openblas", 1, 3};
+    stored.threads = 2;
+    CHECK(slowdown_since(stored, {"openblas", 3, 5}) == 2);
+    CHECK(flags_of(stored, {95, 50, 20, 20, 19}, {"openblas", 3, 5}, 2).empty());
+    CHECK(flags_of(stored, {80, 50, 20, 20, 10}, {"einkern", 3, 5}, 1) ==
+          std::vector<std::string>{"void: the stored run had 2 threads",
+                                   "void: the canary of the stored run is openblas's",
+                                   "void: the peak is 0.80 of the stored run's",
+                                   "void: the write bandwidth is 0.50 of the stored run's"});
   }
 
   TEST_CASE("peers get every contraction as matrix products") {
