@@ -9,6 +9,7 @@
 #include "../base/error.h"
 #include "../plan/loops.h"
 #include "attend_axes.h"
+#include "attend_decode.h"
 #include "attend_fold.h"
 #include "attend_keys.h"
 #include "attend_scores.h"
@@ -49,6 +50,7 @@ class AttendRun {
     if (batch_.count() == 0 || rows_.count() == 0) return;
     const auto& functions = frame_.kernels.attend.of<T>();
     const std::int64_t tile_rows = functions.lanes * functions.most_vectors;
+    const bool few = rows_.count() <= std::min(kDecodeRows, tile_rows);
     const AttendScores scores(step_, frame_, batch_, rows_, keys_, tile_rows);
     const AttendShared<T> shared{.step = step_,
                                  .frame = frame_,
@@ -73,18 +75,16 @@ class AttendRun {
     for (std::int64_t first = 0; first < batch_.count(); first += keys.round()) {
       keys.load(first);
       const std::int64_t positions = std::min(keys.round(), batch_.count() - first);
-      if (pieces == 1) {
-        run_tiles(shared, keys, first, positions, row_tiles);
+      const std::int64_t piece_keys = divide_up(blocks, pieces) * kKeyBlock;
+      if (few) {
+        run<DecodeFold<T>>(shared, keys, first, positions, row_tiles, pieces, piece_keys);
       } else {
-        run_pieces(shared, keys, first, positions, row_tiles, pieces,
-                   divide_up(blocks, pieces) * kKeyBlock);
+        run<AttendFold<T>>(shared, keys, first, positions, row_tiles, pieces, piece_keys);
       }
     }
   }
 
  private:
-  using Fold = AttendFold<T>;
-
   double work(std::int64_t positions) const {
     return static_cast<double>(positions) * static_cast<double>(rows_.count()) *
            static_cast<double>(keys_.count() + 1) *
@@ -105,6 +105,7 @@ class AttendRun {
             .rows = std::min(shared.tile_rows(), rows_.count() - row)};
   }
 
+  template <class Fold>
   void start(Fold& fold, const Tile& tile, const AttendKeys<T>& keys, bool with_sinks) const {
     KeysValues<T> next;
     if (keys.holds(tile.batch + 1)) next = keys.at(tile.batch + 1);
@@ -113,15 +114,32 @@ class AttendRun {
 
   /// Writes the rows; all over again, selecting, when values that are not finite got in and some
   /// keys may be hidden.
+  template <class Fold>
   void finish(const AttendShared<T>& shared, Fold& fold, const Tile& tile,
               const AttendKeys<T>& keys) const {
     if (fold.finish(shared.scores.visible() != nullptr)) return;
-    start(fold, tile, keys, true);
-    fold.select_visible();
-    fold.add(shared.scores.segments(tile.batch, tile.row_tile), 0, keys_.count());
-    fold.finish(false);
+    const std::size_t state_bytes = AttendFold<T>::state_bytes(shared);
+    const auto memory = allocate_scratch(state_bytes + AttendFold<T>::work_bytes(shared));
+    auto* const bytes = static_cast<std::byte*>(memory->data());
+    AttendFold<T> again(shared, bytes, bytes + state_bytes);
+    start(again, tile, keys, true);
+    again.select_visible();
+    again.add(shared.scores.segments(tile.batch, tile.row_tile), 0, keys_.count());
+    again.finish(false);
   }
 
+  template <class Fold>
+  void run(const AttendShared<T>& shared, const AttendKeys<T>& keys, std::int64_t first,
+           std::int64_t positions, std::int64_t row_tiles, std::int64_t pieces,
+           std::int64_t piece_keys) const {
+    if (pieces == 1) {
+      run_tiles<Fold>(shared, keys, first, positions, row_tiles);
+    } else {
+      run_pieces<Fold>(shared, keys, first, positions, row_tiles, pieces, piece_keys);
+    }
+  }
+
+  template <class Fold>
   void run_tiles(const AttendShared<T>& shared, const AttendKeys<T>& keys, std::int64_t first,
                  std::int64_t positions, std::int64_t row_tiles) const {
     const std::size_t state_bytes = Fold::state_bytes(shared);
@@ -136,6 +154,7 @@ class AttendRun {
     });
   }
 
+  template <class Fold>
   void run_pieces(const AttendShared<T>& shared, const AttendKeys<T>& keys, std::int64_t first,
                   std::int64_t positions, std::int64_t row_tiles, std::int64_t pieces,
                   std::int64_t piece_keys) const {

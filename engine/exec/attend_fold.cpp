@@ -95,21 +95,10 @@ void AttendFold<T>::start(std::int64_t batch, std::int64_t row, std::int64_t row
   parts_.clear();
   std::fill_n(state_.reference, width(), kNoReference<T>);
   std::fill_n(state_.total, width(), 0.0);
-  // Lanes beyond the last row compute with zeros.
-  if (rows < width()) std::fill_n(work_.bias, kKeyBlock * width(), T{0});
+  bias_cleared_ = false;
 
-  const plan::Operand& sink = shared_.step.sink;
-  if (!with_sinks || sink.value < 0) return;
-  const T* const sinks = reinterpret_cast<const T*>(shared_.frame.address(sink)) +
-                         shared_.batch.offset(batch, sink.layout.strides);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const double logit =
-        static_cast<double>(sinks[shared_.rows.offset(row + r, sink.layout.strides)]) *
-        std::numbers::log2e;
-    if (logit == kMinusInfinity<double>) continue;
-    const double reference = std::ceil(logit);
-    state_.reference[r] = static_cast<T>(reference);
-    state_.total[r] = std::exp2(logit - reference);
+  if (with_sinks) {
+    start_from_sinks(shared_, batch, row, rows, state_.reference, state_.total);
   }
 }
 
@@ -195,31 +184,40 @@ template <class T>
 void AttendFold<T>::flush() {
   if (filled_ == 0) return;
   for (Part& part : parts_) prepare_part(part);
-  if (empty_) raise_references(std::min(filled_, kFirstKeys), true);
-  score_all();
+  const std::int64_t raw = empty_ ? std::min(filled_, kFirstKeys) : 0;
+  if (raw > 0) raise_references(raw, true);
+  score_all(raw);
   Drift drift = shared_.functions.judge(work_.sums, vectors_);
   if (drift == Drift::invalid) {
     // Perhaps a key that the program hides met NaN or infinity in the dot product.
     for (Part& part : parts_) {
       if (part.bias != nullptr && part.form->linear) evaluate_general(part);
     }
-    score_all();
+    score_all(0);
     drift = shared_.functions.judge(work_.sums, vectors_);
   }
   if (drift == Drift::large || drift == Drift::invalid) {
     raise_references(filled_, false);
-    score_all();
+    score_all(0);
   }
   add_values();
-  for (std::int64_t r = 0; r < width(); ++r) state_.total[r] += static_cast<double>(work_.sums[r]);
+  for (std::int64_t r = 0; r < lanes(); ++r) state_.total[r] += static_cast<double>(work_.sums[r]);
   if (drift == Drift::small) shift_references();
   parts_.clear();
   filled_ = 0;
 }
 
+/// Lanes beyond the last row compute with zeros.
+template <class T>
+void AttendFold<T>::clear_bias() {
+  if (rows_ < width() && !bias_cleared_) std::fill_n(work_.bias, kKeyBlock * width(), T{0});
+  bias_cleared_ = true;
+}
+
 template <class T>
 void AttendFold<T>::prepare_part(Part& part) {
   if (part.form->plain()) return;
+  clear_bias();
   if (!part.form->linear) return evaluate_general(part);
   const kernel::TileProgram& program = *part.form->program;
   prepare(program);
@@ -240,7 +238,7 @@ void AttendFold<T>::prepare_part(Part& part) {
     part.bias = bias + part.keys - 1;
     part.bias_step = -1;
   } else {
-    shared_.scores.evaluate(program, all, nullptr, width(), out, sizeof(T), work_.program);
+    shared_.scores.evaluate(program, all, nullptr, {width(), 1}, out, sizeof(T), work_.program);
   }
   if (!shared_.functions.moderate(bias, count)) evaluate_general(part);
 }
@@ -248,6 +246,7 @@ void AttendFold<T>::prepare_part(Part& part) {
 /// All of the scores, as the program writes them.
 template <class T>
 void AttendFold<T>::evaluate_general(Part& part) {
+  clear_bias();
   const ScoreForm& form = part.form->linear ? shared_.scores.general() : *part.form;
   const kernel::TileProgram& program = *form.program;
   T* const dots = work_.weights + part.at * width();
@@ -261,7 +260,7 @@ void AttendFold<T>::evaluate_general(Part& part) {
                            vectors_);
   prepare(program);
   shared_.scores.evaluate(program, box(part.key, part.keys),
-                          reinterpret_cast<const std::byte*>(dots), width(),
+                          reinterpret_cast<const std::byte*>(dots), {width(), 1},
                           reinterpret_cast<std::byte*>(scores), sizeof(T), work_.program);
   part.form = &form;
   part.bias = scores;
@@ -269,27 +268,33 @@ void AttendFold<T>::evaluate_general(Part& part) {
 }
 
 template <class T>
-void AttendFold<T>::score_part(const Part& part, std::int64_t keys, bool exponentials) {
+void AttendFold<T>::score_part(const Part& part, std::int64_t first, std::int64_t last,
+                               bool exponentials) {
   const bool linear = part.form->linear;
+  const std::int64_t at = part.at + first;
   shared_.functions.scores(
       {.q = linear ? queries(part.form->factor * std::numbers::log2e) : nullptr,
        .k = keys_.k,
-       .k_at = keys_.k_at + part.key,
+       .k_at = keys_.k_at + part.key + first,
        .inner = linear ? inner() : 0,
-       .keys = keys,
-       .bias = part.bias,
+       .keys = last - first,
+       .bias = part.bias == nullptr ? nullptr : part.bias + first * part.bias_step,
        .bias_step = part.bias_step,
        .reference = exponentials ? state_.reference : nullptr,
-       .out = work_.weights + part.at * width(),
+       .out = work_.weights + at * width(),
        .sums = work_.sums,
-       .ahead = exponentials ? ahead_of(k_ahead_, part.at) : kernel::Ahead<T>{}},
+       .ahead = exponentials ? ahead_of(k_ahead_, at) : kernel::Ahead<T>{}},
       vectors_);
 }
 
 template <class T>
-void AttendFold<T>::score_all() {
+void AttendFold<T>::score_all(std::int64_t raw) {
   std::fill_n(work_.sums, width(), T{0});
-  for (const Part& part : parts_) score_part(part, part.keys, true);
+  shared_.functions.weigh(work_.weights, raw, state_.reference, work_.sums, vectors_);
+  for (const Part& part : parts_) {
+    const std::int64_t first = std::clamp<std::int64_t>(raw - part.at, 0, part.keys);
+    score_part(part, first, part.keys, true);
+  }
 }
 
 template <class T>
@@ -298,11 +303,11 @@ void AttendFold<T>::raise_references(std::int64_t keys, bool all) {
   for (const Part& part : parts_) {
     const std::int64_t count = std::min(part.keys, keys - part.at);
     if (count <= 0) break;
-    score_part(part, count, false);
+    score_part(part, 0, count, false);
     shared_.functions.largest(work_.weights + part.at * width(), count, vectors_, work_.largest);
   }
   bool moved = false;
-  for (std::int64_t r = 0; r < width(); ++r) {
+  for (std::int64_t r = 0; r < lanes(); ++r) {
     work_.factors[r] = 1;
     const bool moves = all || !(work_.sums[r] <= static_cast<T>(kernel::kHugeSum));
     if (!moves || !(work_.largest[r] > kMinusInfinity<T>)) continue;
@@ -320,7 +325,7 @@ void AttendFold<T>::raise_references(std::int64_t keys, bool all) {
 /// Sums above kMostSum move into the reference, by exact powers of two.
 template <class T>
 void AttendFold<T>::shift_references() {
-  for (std::int64_t r = 0; r < width(); ++r) {
+  for (std::int64_t r = 0; r < lanes(); ++r) {
     work_.factors[r] = 1;
     if (!(work_.sums[r] > static_cast<T>(kernel::kMostSum))) continue;
     const int exponent = std::ilogb(work_.sums[r]);
@@ -332,7 +337,7 @@ void AttendFold<T>::shift_references() {
 
 template <class T>
 void AttendFold<T>::scale_state() {
-  for (std::int64_t r = 0; r < width(); ++r)
+  for (std::int64_t r = 0; r < lanes(); ++r)
     state_.total[r] *= static_cast<double>(work_.factors[r]);
   if (empty_) return;
   shared_.functions.scale(state_.output, columns(), work_.factors, vectors_);
@@ -385,7 +390,8 @@ void AttendFold<T>::add_selected() {
                                 .out = dots},
                                vectors_);
       shared_.scores.evaluate(program, box(key, 1), reinterpret_cast<const std::byte*>(dots),
-                              width(), reinterpret_cast<std::byte*>(visible), 1, work_.program);
+                              {width(), 1}, reinterpret_cast<std::byte*>(visible), 1,
+                              work_.program);
       for (std::int64_t c = 0; c < columns(); ++c) {
         for (std::int64_t r = 0; r < rows_; ++r) {
           if (visible[r]) state_.output[c * width() + r] += weights[r] * values[c];
@@ -401,7 +407,7 @@ void AttendFold<T>::add_selected() {
                             .first = false,
                             .out = state_.output},
                            vectors_);
-  if (rows_ < width()) std::fill_n(work_.bias, kKeyBlock * width(), T{0});
+  bias_cleared_ = false;
 }
 
 template <class T>
@@ -410,7 +416,7 @@ void AttendFold<T>::merge(const AttendFold& other) {
   const std::int64_t size = columns() * width();
   if (empty_) std::fill_n(state_.output, size, T{0});
   empty_ = false;
-  for (std::int64_t r = 0; r < width(); ++r) {
+  for (std::int64_t r = 0; r < lanes(); ++r) {
     const T mine = state_.reference[r], theirs = other.state_.reference[r];
     const T most = mine >= theirs ? mine : theirs;
     // Equal references differ by 0 even where they are infinite.
@@ -423,33 +429,22 @@ void AttendFold<T>::merge(const AttendFold& other) {
   for (std::int64_t c = 0; c < columns(); ++c) {
     T* const to = state_.output + c * width();
     const T* const from = other.state_.output + c * width();
-    for (std::int64_t r = 0; r < width(); ++r)
+    for (std::int64_t r = 0; r < lanes(); ++r)
       to[r] = to[r] * work_.factors[r] + from[r] * work_.sums[r];
   }
 }
 
 template <class T>
 bool AttendFold<T>::finish(bool keep_finite) {
-  const plan::Attend& step = shared_.step;
   if (empty_) std::fill_n(state_.output, columns() * width(), T{0});
-  for (std::int64_t r = 0; r < width(); ++r) {
+  for (std::int64_t r = 0; r < lanes(); ++r) {
     work_.factors[r] = state_.total[r] == 0 ? T{0} : static_cast<T>(1 / state_.total[r]);
   }
   if (!shared_.functions.scale(state_.output, columns(), work_.factors, vectors_) && keep_finite)
     return false;
 
   write_rows(state_.output, width(), out_of_batch(), row_, rows_, shared_.frame.kernels.copy);
-  if (step.logsumexp.value < 0) return true;
-  const Dims& strides = step.logsumexp.layout.strides;
-  T* const logs = reinterpret_cast<T*>(shared_.frame.address(step.logsumexp)) +
-                  shared_.batch.offset(batch_, strides);
-  for (std::int64_t r = 0; r < rows_; ++r) {
-    logs[shared_.rows.offset(row_ + r, strides)] =
-        state_.total[r] == 0
-            ? kMinusInfinity<T>
-            : static_cast<T>(static_cast<double>(state_.reference[r]) * std::numbers::ln2 +
-                             std::log(state_.total[r]));
-  }
+  write_logsumexp(shared_, batch_, row_, rows_, state_.reference, state_.total);
   return true;
 }
 

@@ -37,6 +37,15 @@ struct AttendShared {
   std::int64_t tile_rows() const noexcept { return functions.lanes * functions.most_vectors; }
 };
 
+/// References and sums of rows that start from their sinks; others are left as they are.
+template <class T>
+void start_from_sinks(const AttendShared<T>& shared, std::int64_t batch, std::int64_t row,
+                      std::int64_t rows, T* references, double* totals);
+/// Logarithms of the denominators of rows, if the step wants them.
+template <class T>
+void write_logsumexp(const AttendShared<T>& shared, std::int64_t batch, std::int64_t row,
+                     std::int64_t rows, const T* references, const double* totals);
+
 /// State (reference, sum, output) per row: `weights` are 2^(score log2(e) - reference), `sum` their
 /// sum, `output` the sum of their products with values.
 template <class T>
@@ -70,7 +79,10 @@ class AttendFold {
     std::int64_t bias_step = 0;
   };
 
-  std::int64_t width() const noexcept { return vectors_ * shared_.functions.lanes; }
+  /// From one position of a tile to the next.
+  std::int64_t width() const noexcept { return shared_.tile_rows(); }
+  /// Rows whose lanes are computed.
+  std::int64_t lanes() const noexcept { return vectors_ * shared_.functions.lanes; }
   TensorRows<const T> queries_of_batch() const;
   TensorRows<T> out_of_batch() const;
   std::int64_t inner() const noexcept { return std::ssize(shared_.q_inner); }
@@ -83,9 +95,12 @@ class AttendFold {
   void look_ahead(std::int64_t key);
   void flush();
   void prepare_part(Part& part);
+  void clear_bias();
   void evaluate_general(Part& part);
-  void score_part(const Part& part, std::int64_t keys, bool exponentials);
-  void score_all();
+  /// Keys first .. last - 1 of a part.
+  void score_part(const Part& part, std::int64_t first, std::int64_t last, bool exponentials);
+  /// Weights of the block; `raw` keys have scores already.
+  void score_all(std::int64_t raw);
   /// Raises references to the largest score of the first `keys` keys: of all rows or of those whose
   /// sums ran away.
   void raise_references(std::int64_t keys, bool all);
@@ -116,7 +131,7 @@ class AttendFold {
   std::int64_t batch_ = 0, row_ = 0, rows_ = 0, vectors_ = 1;
   KeysValues<T> keys_, next_;
   double scale_in_q_ = 0;  // 0: not packed
-  bool plain_packed_ = false, empty_ = true, selecting_ = false;
+  bool plain_packed_ = false, empty_ = true, selecting_ = false, bias_cleared_ = false;
   const kernel::TileProgram* prepared_ = nullptr;
   std::vector<Part> parts_;
   std::int64_t filled_ = 0;

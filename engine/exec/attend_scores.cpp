@@ -91,7 +91,7 @@ std::span<const Segment> AttendScores::segments(std::int64_t batch, std::int64_t
 }
 
 void AttendScores::evaluate(const kernel::TileProgram& program, const AttendBox& box,
-                            const std::byte* dots, std::int64_t width, std::byte* out,
+                            const std::byte* dots, const Steps& steps, std::byte* out,
                             std::size_t bytes, std::byte* scratch) const noexcept {
   const std::size_t rank = step_.axes.size();
   const std::int64_t row_axis = rows_.innermost(), key_axis = keys_.innermost();
@@ -114,9 +114,10 @@ void AttendScores::evaluate(const kernel::TileProgram& program, const AttendBox&
       if (row_axis >= 0) indices[static_cast<std::size_t>(row_axis)].step = 1;
       if (key_axis >= 0) indices[static_cast<std::size_t>(key_axis)].row_step = 1;
       const auto tile_at = [&](std::byte* data, std::size_t element) {
-        return TileOperand{.data = data + (key * width + row) * static_cast<std::int64_t>(element),
-                           .row_stride = width,
-                           .stride = 1};
+        const std::int64_t offset = key * steps.key + row * steps.row;
+        return TileOperand{.data = data + offset * static_cast<std::int64_t>(element),
+                           .row_stride = steps.key,
+                           .stride = steps.row};
       };
       if (dots != nullptr) operands[0] = tile_at(const_cast<std::byte*>(dots), dot_bytes_);
       for (std::size_t i = 0; i < inputs_.size(); ++i) {

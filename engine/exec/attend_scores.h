@@ -61,10 +61,13 @@ class AttendScores {
   /// Largest scratch that any program here needs, and the elements `prepare` must expect.
   std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
 
-  /// out[key][row] = program over a box, `bytes` an element; rows of `dots` and `out` are `width`
-  /// apart. `scratch` has been prepared.
+  /// Program over a box, `bytes` an element; neighbours in `dots` and `out` are `steps` apart.
+  /// `scratch` has been prepared.
+  struct Steps {
+    std::int64_t key, row;
+  };
   void evaluate(const kernel::TileProgram& program, const AttendBox& box, const std::byte* dots,
-                std::int64_t width, std::byte* out, std::size_t bytes,
+                const Steps& steps, std::byte* out, std::size_t bytes,
                 std::byte* scratch) const noexcept;
 
   /// Does a box lie along one axis of rows and one of keys?

@@ -33,6 +33,9 @@ template <class T>
 using Tag = hn::ScalableTag<T>;
 template <class T>
 inline constexpr std::int64_t kLanes = hn::MaxLanes(Tag<T>());
+/// Rows of a tile: from one position to the next.
+template <class T>
+inline constexpr std::int64_t kWidth = kMostVectors* kLanes<T>;
 
 /// Elements of a cache line.
 template <class T>
@@ -63,7 +66,7 @@ template <class T, int H, int V>
 HWY_NOINLINE void score_tile(const ScoreBlock<T>& block, std::int64_t first) {
   const Tag<T> d;
   using Vector = hn::Vec<Tag<T>>;
-  constexpr std::int64_t N = kLanes<T>, kWidth = V * N;
+  constexpr std::int64_t N = kLanes<T>;
   const T* rows[H];
   HWY_UNROLL(16)
   for (int j = 0; j < H; ++j) rows[j] = block.k + block.k_at[first + j];
@@ -100,7 +103,7 @@ HWY_NOINLINE void score_tile(const ScoreBlock<T>& block, std::int64_t first) {
     }
     const std::int64_t end = HWY_MIN(i + kLine<T>, inner);
     HWY_UNROLL(4)
-    for (; i < end; ++i, q += kWidth) {
+    for (; i < end; ++i, q += kWidth<T>) {
       Vector columns[V];
       HWY_UNROLL(4)
       for (int v = 0; v < V; ++v) columns[v] = hn::Load(d, q + v * N);
@@ -113,12 +116,12 @@ HWY_NOINLINE void score_tile(const ScoreBlock<T>& block, std::int64_t first) {
     }
   }
 
-  T* out = block.out + first * kWidth;
+  T* out = block.out + first * kWidth<T>;
   if (block.reference == nullptr) {
     HWY_UNROLL(16)
     for (int j = 0; j < H; ++j) {
       HWY_UNROLL(4)
-      for (int v = 0; v < V; ++v) hn::Store(sum[j][v], d, out + j * kWidth + v * N);
+      for (int v = 0; v < V; ++v) hn::Store(sum[j][v], d, out + j * kWidth<T> + v * N);
     }
     return;
   }
@@ -131,7 +134,7 @@ HWY_NOINLINE void score_tile(const ScoreBlock<T>& block, std::int64_t first) {
     for (int v = 0; v < V; ++v) {
       const Vector weight = exp2_score(d, sum[j][v]);
       total[v] = hn::Add(total[v], weight);
-      hn::Store(weight, d, out + j * kWidth + v * N);
+      hn::Store(weight, d, out + j * kWidth<T> + v * N);
     }
   }
   HWY_UNROLL(4)
@@ -142,14 +145,14 @@ template <class T, int H, int V>
 HWY_NOINLINE void value_tile(const ValueBlock<T>& block, std::int64_t first) {
   const Tag<T> d;
   using Vector = hn::Vec<Tag<T>>;
-  constexpr std::int64_t N = kLanes<T>, kWidth = V * N;
-  T* out = block.out + first * kWidth;
+  constexpr std::int64_t N = kLanes<T>;
+  T* out = block.out + first * kWidth<T>;
   Vector sum[H][V];
   HWY_UNROLL(16)
   for (int c = 0; c < H; ++c) {
     HWY_UNROLL(4)
     for (int v = 0; v < V; ++v) {
-      sum[c][v] = block.first ? hn::Zero(d) : hn::Load(d, out + c * kWidth + v * N);
+      sum[c][v] = block.first ? hn::Zero(d) : hn::Load(d, out + c * kWidth<T> + v * N);
     }
   }
   const T* weights = block.weights;
@@ -162,7 +165,7 @@ HWY_NOINLINE void value_tile(const ValueBlock<T>& block, std::int64_t first) {
   const std::int64_t* const ahead_at = block.ahead.at;
   const std::int64_t ahead_rows = line < block.ahead.elements ? block.ahead.rows : 0;
   HWY_UNROLL(4)
-  for (std::int64_t j = 0; j < keys; ++j, weights += kWidth) {
+  for (std::int64_t j = 0; j < keys; ++j, weights += kWidth<T>) {
     if (j < ahead_rows) fetch(ahead + ahead_at[j]);
     const T* const row = values + at[j];
     Vector columns[V];
@@ -178,7 +181,7 @@ HWY_NOINLINE void value_tile(const ValueBlock<T>& block, std::int64_t first) {
   HWY_UNROLL(16)
   for (int c = 0; c < H; ++c) {
     HWY_UNROLL(4)
-    for (int v = 0; v < V; ++v) hn::Store(sum[c][v], d, out + c * kWidth + v * N);
+    for (int v = 0; v < V; ++v) hn::Store(sum[c][v], d, out + c * kWidth<T> + v * N);
   }
 }
 
@@ -241,13 +244,32 @@ void values(const ValueBlock<T>& block, std::int64_t vectors) noexcept {
 }
 
 template <class T>
+void weigh(T* scores, std::int64_t keys, const T* reference, T* sums,
+           std::int64_t vectors) noexcept {
+  const FlushDenormals mode;
+  const Tag<T> d;
+  constexpr std::int64_t N = kLanes<T>;
+  for (std::int64_t v = 0; v < vectors; ++v) {
+    const auto subtracted = hn::Load(d, reference + v * N);
+    auto total = hn::Load(d, sums + v * N);
+    for (std::int64_t j = 0; j < keys; ++j) {
+      T* const at = scores + j * kWidth<T> + v * N;
+      const auto weight = exp2_score(d, hn::Sub(hn::Load(d, at), subtracted));
+      total = hn::Add(total, weight);
+      hn::Store(weight, d, at);
+    }
+    hn::Store(total, d, sums + v * N);
+  }
+}
+
+template <class T>
 void largest(const T* scores, std::int64_t keys, std::int64_t vectors, T* most) noexcept {
   const Tag<T> d;
   constexpr std::int64_t N = kLanes<T>;
   for (std::int64_t v = 0; v < vectors; ++v) {
     auto best = hn::Load(d, most + v * N);
     for (std::int64_t j = 0; j < keys; ++j) {
-      const auto score = hn::Load(d, scores + (j * vectors + v) * N);
+      const auto score = hn::Load(d, scores + j * kWidth<T> + v * N);
       best = hn::IfThenElse(hn::Gt(score, best), score, best);
     }
     hn::Store(best, d, most + v * N);
@@ -293,7 +315,7 @@ bool scale(T* x, std::int64_t columns, const T* factors, std::int64_t vectors) n
   for (std::int64_t v = 0; v < vectors; ++v) {
     const auto factor = hn::Load(d, factors + v * N);
     for (std::int64_t c = 0; c < columns; ++c) {
-      T* const at = x + (c * vectors + v) * N;
+      T* const at = x + c * kWidth<T> + v * N;
       const auto product = hn::Mul(hn::Load(d, at), factor);
       probe = hn::MulAdd(product, hn::Zero(d), probe);
       hn::Store(product, d, at);
@@ -317,6 +339,7 @@ void set(AttendFunctions<T>& functions) {
   functions = {.lanes = kLanes<T>,
                .most_vectors = kMostVectors,
                .scores = scores<T>,
+               .weigh = weigh<T>,
                .largest = largest<T>,
                .moderate = moderate<T>,
                .judge = judge<T>,

@@ -3,7 +3,8 @@
 //
 // A tile holds up to `lanes * most_vectors` rows (queries), one per lane, so that keys and values
 // are broadcast as they lie and nothing is summed across lanes. All arrays over a tile are
-// [position][vectors * lanes], aligned to a cache line.
+// [position][lanes * most_vectors], aligned to a cache line; a kernel works on the first `vectors`
+// vectors of every position, so that vectors of rows that see nothing can be left out.
 #pragma once
 
 #include <cstdint>
@@ -69,6 +70,9 @@ struct AttendFunctions {
   std::int64_t lanes = 1;         // of a vector
   std::int64_t most_vectors = 1;  // of a tile
   void (*scores)(const ScoreBlock<T>& block, std::int64_t vectors) noexcept = nullptr;
+  /// scores[j, r] = 2^(scores[j, r] - reference[r]); their sums are added to `sums`.
+  void (*weigh)(T* scores, std::int64_t keys, const T* reference, T* sums,
+                std::int64_t vectors) noexcept = nullptr;
   /// largest[r] = max(largest[r], scores[j, r]) over keys j; NaN never wins over a number.
   void (*largest)(const T* scores, std::int64_t keys, std::int64_t vectors,
                   T* largest) noexcept = nullptr;

@@ -90,6 +90,7 @@ std::unique_ptr<const Kernels> make_table(const NamedTarget& named) {
   fill_softmax(table->softmax);
   fill_copy(table->copy);
   fill_attend(table->attend);
+  fill_decode(table->decode);
   fill_probe(table->probe);
   hwy::GetChosenTarget().DeInit();
   return table;

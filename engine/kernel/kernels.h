@@ -7,6 +7,7 @@
 
 #include "../base/machine.h"
 #include "attend.h"
+#include "attend_decode.h"
 #include "copy.h"
 #include "map_tile.h"
 #include "matmul.h"
@@ -26,6 +27,7 @@ struct Kernels {
   SoftmaxKernels softmax;
   CopyKernels copy;
   AttendKernels attend;
+  DecodeKernels decode;
   ProbeKernels probe;
 };
 

@@ -69,7 +69,8 @@ void check_scores() {
   const double tolerance = sizeof(T) == 4 ? 4e-6 : 1e-14;
   each_target<T>([&](const AttendFunctions<T>& functions) {
     for (std::int64_t vectors = 1; vectors <= functions.most_vectors; ++vectors) {
-      const std::int64_t width = vectors * functions.lanes;
+      const std::int64_t width = functions.most_vectors * functions.lanes;
+      const std::int64_t rows = vectors * functions.lanes;
       for (std::int64_t keys = 0; keys <= 27; ++keys) {
         for (const std::int64_t inner : {0, 1, 5, 16, 37}) {
           for (const std::int64_t step : {std::int64_t{0}, width, std::int64_t{-1}}) {
@@ -98,21 +99,30 @@ void check_scores() {
             double worst = 0;
             functions.scores(block, vectors);
             for (std::int64_t i = 0; i < keys * width; ++i) {
-              worst = std::max(worst,
-                               std::abs(static_cast<double>(out[i]) - want(i / width, i % width)));
+              const std::int64_t r = i % width;
+              const double right = r < rows ? want(i / width, r) : -7;
+              worst = std::max(worst, std::abs(static_cast<double>(out[i]) - right));
             }
+            // Their exponentials afterwards, or at once.
+            Lined<T> late(keys * width), late_sums(width, T{2});
+            std::copy_n(out.data, keys * width, late.data);
+            functions.weigh(late.data, keys, reference.data, late_sums.data, vectors);
             block.reference = reference.data;
             functions.scores(block, vectors);
-            for (std::int64_t r = 0; r < width; ++r) {
+            for (std::int64_t r = 0; r < rows; ++r) {
               double sum = 2;
               for (std::int64_t j = 0; j < keys; ++j) {
                 const double weight = std::exp2(want(j, r) - static_cast<double>(reference[r]));
                 sum += weight;
-                worst =
-                    std::max(worst, std::abs(static_cast<double>(out[j * width + r]) / weight - 1));
+                for (const T got : {out[j * width + r], late[j * width + r]}) {
+                  worst = std::max(worst, std::abs(static_cast<double>(got) / weight - 1));
+                }
               }
-              worst = std::max(worst, std::abs(static_cast<double>(sums[r]) / sum - 1));
+              for (const T got : {sums[r], late_sums[r]}) {
+                worst = std::max(worst, std::abs(static_cast<double>(got) / sum - 1));
+              }
             }
+            if (rows < width) CHECK(sums[rows] == 2);
             CHECK(worst <= tolerance);
             CHECK(out[keys * width] == -7);  // nothing behind the last row is touched
           }
@@ -173,7 +183,8 @@ void check_values() {
   const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-13;
   each_target<T>([&](const AttendFunctions<T>& functions) {
     for (std::int64_t vectors = 1; vectors <= functions.most_vectors; ++vectors) {
-      const std::int64_t width = vectors * functions.lanes;
+      const std::int64_t width = functions.most_vectors * functions.lanes;
+      const std::int64_t rows = vectors * functions.lanes;
       for (std::int64_t columns = 0; columns <= 27; ++columns) {
         for (const std::int64_t keys : {0, 1, 6, 50}) {
           Lined<T> weights(keys * width), v(keys * (columns + 2) + 1), out(columns * width + 1);
@@ -197,10 +208,10 @@ void check_values() {
             double worst = 0;
             for (std::int64_t c = 0; c < columns; ++c) {
               for (std::int64_t r = 0; r < width; ++r) {
-                double sum =
-                    first ? 0
-                          : static_cast<double>(before[static_cast<std::size_t>(c * width + r)]);
-                for (std::int64_t j = 0; j < keys; ++j) {
+                const auto old =
+                    static_cast<double>(before[static_cast<std::size_t>(c * width + r)]);
+                double sum = first && r < rows ? 0 : old;
+                for (std::int64_t j = 0; r < rows && j < keys; ++j) {
                   sum += static_cast<double>(weights[j * width + r]) *
                          static_cast<double>(v[at[static_cast<std::size_t>(j)] + c]);
                 }
@@ -220,7 +231,8 @@ template <class T>
 void check_small_ones() {
   each_target<T>([&](const AttendFunctions<T>& functions) {
     for (std::int64_t vectors = 1; vectors <= functions.most_vectors; ++vectors) {
-      const std::int64_t width = vectors * functions.lanes, last = width - 1;
+      const std::int64_t width = functions.most_vectors * functions.lanes,
+                         last = vectors * functions.lanes - 1;
       Lined<T> sums(width, static_cast<T>(kernel::kMostSum));
       CHECK(functions.judge(sums.data, vectors) == Drift::none);
       sums[last] = static_cast<T>(kernel::kMostSum * 1.01);

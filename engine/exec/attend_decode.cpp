@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Adds blocks of keys to the state of few rows.
+#include "attend_decode.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace einkern::exec {
+namespace {
+
+// Keys of a block: rows of keys and of values stay in L1 for a second group of rows, and what is
+// asked for ahead in L2.
+constexpr std::int64_t kDecodeBlock = 64;
+static_assert(kKeyBlock % kDecodeBlock == 0);
+
+template <class T>
+constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
+// As in AttendFold: -inf minus it is -inf.
+template <class T>
+constexpr T kNoReference = std::numeric_limits<T>::lowest();
+
+/// Rounds up to whole lines, which are whole vectors.
+template <class T>
+std::int64_t whole_lines(std::int64_t n) {
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+  return (n + kLine - 1) / kLine * kLine;
+}
+
+}  // namespace
+
+template <class T>
+DecodeFold<T>::State::State(const AttendShared<T>& shared, std::byte* memory)
+    : output_stride(whole_lines<T>(std::ssize(shared.out_columns))) {
+  Carver carver(memory);
+  reference = carver.take<T>(kDecodeRows);
+  total = carver.take<double>(kDecodeRows);
+  output = carver.take<T>(kDecodeRows * output_stride);
+  bytes = carver.bytes();
+}
+
+template <class T>
+DecodeFold<T>::Work::Work(const AttendShared<T>& shared, std::byte* memory)
+    : q_stride(whole_lines<T>(std::ssize(shared.q_inner))) {
+  Carver carver(memory);
+  q_scaled = carver.take<T>(kDecodeRows * q_stride);
+  q_plain = carver.take<T>(kDecodeRows * q_stride);
+  scores = carver.take<T>(kDecodeRows * kDecodeBlock);
+  dots = carver.take<T>(kDecodeRows * kDecodeBlock);
+  program = carver.take<std::byte>(static_cast<std::int64_t>(shared.scores.scratch_bytes()));
+  bytes = carver.bytes();
+}
+
+template <class T>
+DecodeFold<T>::DecodeFold(const AttendShared<T>& shared, std::byte* state, std::byte* work)
+    : shared_(shared), state_(shared, state), work_(shared, work) {}
+
+template <class T>
+std::size_t DecodeFold<T>::state_bytes(const AttendShared<T>& shared) {
+  return State(shared, nullptr).bytes;
+}
+template <class T>
+std::size_t DecodeFold<T>::work_bytes(const AttendShared<T>& shared) {
+  return Work(shared, nullptr).bytes;
+}
+
+template <class T>
+TensorRows<const T> DecodeFold<T>::queries_of_batch() const {
+  return {reinterpret_cast<const T*>(shared_.frame.address(shared_.step.q)) +
+              shared_.batch.offset(batch_, shared_.q_strides),
+          shared_.rows, shared_.q_strides, shared_.q_inner, shared_.q_dense};
+}
+
+template <class T>
+TensorRows<T> DecodeFold<T>::out_of_batch() const {
+  return {reinterpret_cast<T*>(shared_.frame.address(shared_.step.out)) +
+              shared_.batch.offset(batch_, shared_.out_strides),
+          shared_.rows, shared_.out_strides, shared_.out_columns, shared_.out_dense};
+}
+
+template <class T>
+void DecodeFold<T>::start(std::int64_t batch, std::int64_t row, std::int64_t rows,
+                          const KeysValues<T>& keys, const KeysValues<T>& next, bool with_sinks) {
+  batch_ = batch;
+  row_ = row;
+  rows_ = rows;
+  keys_ = keys;
+  next_ = next;
+  scale_in_q_ = 0;
+  plain_packed_ = false;
+  prepared_ = nullptr;
+  std::fill_n(state_.reference, rows, kNoReference<T>);
+  std::fill_n(state_.total, rows, 0.0);
+  std::fill_n(state_.output, rows * state_.output_stride, T{0});
+  if (with_sinks) {
+    start_from_sinks(shared_, batch, row, rows, state_.reference, state_.total);
+  }
+}
+
+template <class T>
+const T* DecodeFold<T>::queries(double scale) {
+  T* const packed = scale == 1 ? work_.q_plain : work_.q_scaled;
+  if (scale == 1 ? plain_packed_ : scale == scale_in_q_) return packed;
+  std::fill_n(packed, rows_ * work_.q_stride, T{0});
+  const TensorRows<const T> from = queries_of_batch();
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const T* const row = from.data + from.axes.offset(row_ + r, from.strides);
+    T* const to = packed + r * work_.q_stride;
+    for (std::int64_t i = 0; i < inner(); ++i) {
+      to[i] = row[from.elements[static_cast<std::size_t>(i)]] * static_cast<T>(scale);
+    }
+  }
+  if (scale == 1) {
+    plain_packed_ = true;
+  } else {
+    scale_in_q_ = scale;
+  }
+  return packed;
+}
+
+template <class T>
+void DecodeFold<T>::add(std::span<const Segment> segments, std::int64_t first, std::int64_t last) {
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const Segment& segment = segments[s];
+    std::int64_t key = std::max(first, segment.key);
+    const std::int64_t end = std::min(last, segment.key + segment.keys);
+    while (key < end) {
+      const std::int64_t keys = std::min(end - key, kDecodeBlock - key % kDecodeBlock);
+      // The keys that follow: of this segment, of the next one (perhaps another piece's), or of the
+      // next batch position.
+      Place ahead;
+      const std::int64_t following = key + keys;
+      if (following < segment.key + segment.keys) {
+        ahead = {keys_, following, segment.key + segment.keys - following};
+      } else if (s + 1 < segments.size()) {
+        ahead = {keys_, segments[s + 1].key, segments[s + 1].keys};
+      } else if (next_.k != nullptr && !segments.empty()) {
+        ahead = {next_, segments[0].key, segments[0].keys};
+      }
+      add_block(*segment.form, key, keys, ahead);
+      key = following;
+    }
+  }
+}
+
+template <class T>
+void DecodeFold<T>::scale_row(std::int64_t row, T factor) {
+  state_.total[row] *= static_cast<double>(factor);
+  shared_.functions.multiply(state_.output + row * state_.output_stride, state_.output_stride,
+                             factor);
+}
+
+template <class T>
+void DecodeFold<T>::add_block(const ScoreForm& form, std::int64_t key, std::int64_t keys,
+                              const Place& ahead) {
+  const kernel::DecodeFunctions<T>& functions = shared_.frame.kernels.decode.template of<T>();
+  const bool plain = form.plain();
+  T* const dots = plain ? work_.scores : work_.dots;
+  kernel::DecodeScores<T> block{
+      .q = queries(plain ? form.factor * std::numbers::log2e : 1),
+      .q_stride = work_.q_stride,
+      .k = keys_.k,
+      .k_at = keys_.k_at + key,
+      .inner = inner(),
+      .keys = keys,
+      .rows = rows_,
+      .out = dots,
+      .out_stride = kDecodeBlock,
+  };
+  if (ahead.count > 0) {
+    block.ahead = {ahead.keys.k, ahead.keys.k_at + ahead.key, ahead.count, inner()};
+  }
+  functions.scores(block);
+  const std::int64_t padded = whole_lines<T>(keys);
+  if (!plain) {
+    const kernel::TileProgram& program =
+        form.linear ? *shared_.scores.general().program : *form.program;
+    if (prepared_ != &program) program.prepare(work_.program, program.capacity());
+    prepared_ = &program;
+    shared_.scores.evaluate(program, {batch_, row_, rows_, key, keys},
+                            reinterpret_cast<const std::byte*>(dots),
+                            {.key = 1, .row = kDecodeBlock},
+                            reinterpret_cast<std::byte*>(work_.scores), sizeof(T), work_.program);
+  }
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    T* const scores = work_.scores + r * kDecodeBlock;
+    std::fill(scores + keys, scores + padded, kMinusInfinity<T>);
+    if (!plain) functions.to_base_2(scores, padded);
+    const T reference = std::ceil(functions.largest(scores, padded));
+    if (reference > state_.reference[r]) {
+      if (state_.total[r] != 0) scale_row(r, std::exp2(state_.reference[r] - reference));
+      state_.reference[r] = reference;
+    }
+    state_.total[r] += static_cast<double>(functions.weigh(scores, padded, state_.reference[r]));
+  }
+  kernel::DecodeValues<T> values{
+      .weights = work_.scores,
+      .weights_stride = kDecodeBlock,
+      .v = keys_.v,
+      .v_at = keys_.v_at + key,
+      .columns = columns(),
+      .keys = keys,
+      .rows = rows_,
+      .out = state_.output,
+      .out_stride = state_.output_stride,
+  };
+  if (ahead.count > 0) {
+    values.ahead = {ahead.keys.v, ahead.keys.v_at + ahead.key, ahead.count, columns()};
+  }
+  functions.values(values);
+}
+
+template <class T>
+void DecodeFold<T>::merge(const DecodeFold& other) {
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const T mine = state_.reference[r], theirs = other.state_.reference[r];
+    const T most = mine >= theirs ? mine : theirs;
+    // Equal references differ by 0 even where they are infinite.
+    const T my_factor = mine == most ? T{1} : std::exp2(mine - most);
+    const T their_factor = theirs == most ? T{1} : std::exp2(theirs - most);
+    state_.reference[r] = most;
+    state_.total[r] = state_.total[r] * static_cast<double>(my_factor) +
+                      other.state_.total[r] * static_cast<double>(their_factor);
+    T* const to = state_.output + r * state_.output_stride;
+    const T* const from = other.state_.output + r * state_.output_stride;
+    for (std::int64_t c = 0; c < state_.output_stride; ++c) {
+      to[c] = to[c] * my_factor + from[c] * their_factor;
+    }
+  }
+}
+
+template <class T>
+bool DecodeFold<T>::finish(bool keep_finite) {
+  bool finite = true;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const double total = state_.total[r];
+    const T factor = total == 0 ? T{0} : static_cast<T>(1 / total);
+    T* const row = state_.output + r * state_.output_stride;
+    shared_.functions.multiply(row, state_.output_stride, factor);
+    finite &= std::all_of(row, row + columns(), [](T x) { return std::isfinite(x); });
+  }
+  if (keep_finite && !finite) return false;
+  const TensorRows<T> to = out_of_batch();
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    T* const row = to.data + to.axes.offset(row_ + r, to.strides);
+    const T* const from = state_.output + r * state_.output_stride;
+    for (std::int64_t c = 0; c < columns(); ++c) {
+      row[to.elements[static_cast<std::size_t>(c)]] = from[c];
+    }
+  }
+  write_logsumexp(shared_, batch_, row_, rows_, state_.reference, state_.total);
+  return true;
+}
+
+template class DecodeFold<float>;
+template class DecodeFold<double>;
+
+}  // namespace einkern::exec

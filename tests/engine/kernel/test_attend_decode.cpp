@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scores and weighted values of few rows on every SIMD target: all row counts, sizes and tails.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <random>
+#include <vector>
+
+#include "../../../engine/kernel/kernels.h"
+
+using namespace einkern;
+using kernel::DecodeFunctions;
+
+namespace {
+
+template <class T>
+constexpr T kInfinity = std::numeric_limits<T>::infinity();
+
+/// Arrays that begin on a cache line.
+template <class T>
+class Lines {
+ public:
+  explicit Lines(std::int64_t n, T value = 0)
+      : data_(static_cast<T*>(
+            ::operator new (static_cast<std::size_t>(n + 1) * sizeof(T), std::align_val_t{64}))),
+        size_(n) {
+    std::fill_n(data_.get(), n, value);
+  }
+  void randomise(std::mt19937& random) {
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (std::int64_t i = 0; i < size_; ++i) data_.get()[i] = static_cast<T>(uniform(random));
+  }
+  T* data() { return data_.get(); }
+  T& operator[](std::int64_t i) { return data_.get()[i]; }
+
+ private:
+  struct Release {
+    void operator()(T* data) const { ::operator delete (data, std::align_val_t{64}); }
+  };
+  std::unique_ptr<T, Release> data_;
+  std::int64_t size_;
+};
+
+template <class T>
+std::int64_t whole_lines(std::int64_t n) {
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+  return (n + kLine - 1) / kLine * kLine;
+}
+
+template <class T, class F>
+void each_target(F&& f) {
+  for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
+    CAPTURE(kernels->target.name);
+    f(kernels->decode.of<T>());
+  }
+}
+
+/// Rows of keys or values, the last one first, `size + 3` apart.
+std::vector<std::int64_t> backwards(std::int64_t keys, std::int64_t size) {
+  std::vector<std::int64_t> at;
+  for (std::int64_t j = 0; j < keys; ++j) at.push_back((keys - 1 - j) * (size + 3));
+  return at;
+}
+
+template <class T>
+void check_scores() {
+  std::mt19937 random(1);
+  const double tolerance = sizeof(T) == 4 ? 4e-6 : 1e-14;
+  each_target<T>([&](const DecodeFunctions<T>& functions) {
+    for (std::int64_t rows = 1; rows <= 9; ++rows) {
+      for (std::int64_t keys = 0; keys <= 11; ++keys) {
+        for (const std::int64_t inner : {0, 1, 7, 16, 37}) {
+          const std::int64_t q_stride = whole_lines<T>(inner), out_stride = whole_lines<T>(keys);
+          Lines<T> q(rows * q_stride), k(keys * (inner + 3)), out(rows * out_stride);
+          q.randomise(random);
+          k.randomise(random);
+          for (std::int64_t r = 0; r < rows; ++r) {
+            for (std::int64_t i = inner; i < q_stride; ++i) q[r * q_stride + i] = 0;
+          }
+          const std::vector<std::int64_t> at = backwards(keys, inner);
+          functions.scores({.q = q.data(),
+                            .q_stride = q_stride,
+                            .k = k.data(),
+                            .k_at = at.data(),
+                            .inner = inner,
+                            .keys = keys,
+                            .rows = rows,
+                            .out = out.data(),
+                            .out_stride = out_stride,
+                            .ahead = {k.data(), at.data(), keys, inner}});
+          double worst = 0;
+          for (std::int64_t r = 0; r < rows; ++r) {
+            for (std::int64_t j = 0; j < keys; ++j) {
+              double sum = 0;
+              for (std::int64_t i = 0; i < inner; ++i) {
+                sum += static_cast<double>(q[r * q_stride + i]) *
+                       static_cast<double>(k[at[static_cast<std::size_t>(j)] + i]);
+              }
+              worst = std::max(worst, std::abs(static_cast<double>(out[r * out_stride + j]) - sum));
+            }
+          }
+          CHECK(worst <= tolerance);
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void check_values() {
+  std::mt19937 random(2);
+  const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-14;
+  each_target<T>([&](const DecodeFunctions<T>& functions) {
+    for (std::int64_t rows = 1; rows <= 9; ++rows) {
+      for (const std::int64_t keys : {0, 1, 5, 18}) {
+        for (const std::int64_t columns : {0, 1, 7, 16, 37, 64, 70, 131}) {
+          const std::int64_t out_stride = whole_lines<T>(columns), stride = whole_lines<T>(keys);
+          Lines<T> weights(rows * stride), v(keys * (columns + 3)), out(rows * out_stride, T{2});
+          weights.randomise(random);
+          v.randomise(random);
+          const std::vector<std::int64_t> at = backwards(keys, columns);
+          functions.values({.weights = weights.data(),
+                            .weights_stride = stride,
+                            .v = v.data(),
+                            .v_at = at.data(),
+                            .columns = columns,
+                            .keys = keys,
+                            .rows = rows,
+                            .out = out.data(),
+                            .out_stride = out_stride,
+                            .ahead = {v.data(), at.data(), keys, columns}});
+          double worst = 0;
+          for (std::int64_t r = 0; r < rows; ++r) {
+            for (std::int64_t c = 0; c < columns; ++c) {
+              double sum = 2;
+              for (std::int64_t j = 0; j < keys; ++j) {
+                sum += static_cast<double>(weights[r * stride + j]) *
+                       static_cast<double>(v[at[static_cast<std::size_t>(j)] + c]);
+              }
+              worst = std::max(worst, std::abs(static_cast<double>(out[r * out_stride + c]) - sum));
+            }
+          }
+          CHECK(worst <= tolerance);
+        }
+      }
+    }
+  });
+}
+
+template <class T>
+void check_weights() {
+  constexpr std::int64_t kSize = 32;
+  std::mt19937 random(3);
+  each_target<T>([&](const DecodeFunctions<T>& functions) {
+    Lines<T> x(kSize);
+    x.randomise(random);
+    x[3] = std::numeric_limits<T>::quiet_NaN();
+    x[17] = 5;
+    x[31] = -kInfinity<T>;
+    CHECK(functions.largest(x.data(), kSize) == 5);
+    x[3] = 0;
+    Lines<T> natural(kSize);
+    std::copy_n(x.data(), kSize, natural.data());
+    functions.to_base_2(x.data(), kSize);
+    CHECK(x[31] == -kInfinity<T>);
+    const T reference = 3;
+    const T sum = functions.weigh(x.data(), kSize, reference);
+    double right = 0, worst = 0;
+    for (std::int64_t i = 0; i < kSize; ++i) {
+      const double weight = std::exp(static_cast<double>(natural[i])) / 8;
+      right += weight;
+      if (weight != 0) worst = std::max(worst, std::abs(static_cast<double>(x[i]) / weight - 1));
+    }
+    CHECK(x[31] == 0);
+    CHECK(worst <= (sizeof(T) == 4 ? 1e-6 : 1e-14));
+    CHECK(std::abs(static_cast<double>(sum) / right - 1) <= (sizeof(T) == 4 ? 1e-6 : 1e-14));
+
+    // Finite scores stay finite, whatever their size; others stay what they are.
+    Lines<T> far(kSize, std::numeric_limits<T>::lowest());
+    far[1] = std::numeric_limits<T>::max();
+    far[2] = kInfinity<T>;
+    far[3] = std::numeric_limits<T>::quiet_NaN();
+    functions.to_base_2(far.data(), kSize);
+    CHECK(std::isfinite(far[0]));
+    CHECK(std::isfinite(far[1]));
+    CHECK(far[2] == kInfinity<T>);
+    CHECK(std::isnan(far[3]));
+  });
+}
+
+}  // namespace
+
+TEST_SUITE("kernel") {
+  TEST_CASE("attend_decode: scores of few rows") {
+    check_scores<float>();
+    check_scores<double>();
+  }
+  TEST_CASE("attend_decode: weighted values of few rows") {
+    check_values<float>();
+    check_values<double>();
+  }
+  TEST_CASE("attend_decode: maxima and weights") {
+    check_weights<float>();
+    check_weights<double>();
+  }
+}
