@@ -51,7 +51,7 @@ class AttendRun {
     const auto& functions = frame_.kernels.attend.of<T>();
     const std::int64_t tile_rows = functions.lanes * functions.most_vectors;
     const bool few = rows_.count() <= std::min(kDecodeRows, tile_rows);
-    const AttendScores scores(step_, frame_, batch_, rows_, keys_, tile_rows);
+    const AttendScores scores(step_, frame_, batch_, rows_, keys_, functions.lanes, tile_rows);
     const AttendShared<T> shared{.step = step_,
                                  .frame = frame_,
                                  .functions = functions,

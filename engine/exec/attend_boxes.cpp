@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds what each row tile has to visit: the ranges of the scores over ever smaller boxes decide.
 #include <algorithm>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include "attend_scores.h"
 #include "parallel.h"
@@ -21,12 +23,40 @@ Range both(const Range& a, const Range& b) {
   return {std::min(a.low, b.low), std::max(a.high, b.high), a.maybe_nan || b.maybe_nan};
 }
 
+/// The range of booleans that lie side by side: eight at a time, since masks are read whole.
+Range range_of_bytes(const std::uint8_t* data, std::span<const std::int64_t> rows,
+                     std::int64_t first, std::int64_t count) {
+  constexpr std::uint64_t kAllTrue = 0x0101010101010101;
+  std::uint64_t every = kAllTrue, any = 0;
+  for (const std::int64_t row : rows) {
+    const std::uint8_t* const from = data + row + first;
+    std::int64_t k = 0;
+    for (; k + 8 <= count; k += 8) {
+      std::uint64_t eight;
+      std::memcpy(&eight, from + k, sizeof(eight));
+      every &= eight;
+      any |= eight;
+    }
+    for (; k < count; ++k) {
+      every &= from[k] == 0 ? 0 : kAllTrue;
+      any |= from[k];
+    }
+  }
+  return {every == kAllTrue ? 1.0 : 0.0, any == 0 ? 0.0 : 1.0, false};
+}
+
 /// The range of the elements at data[row + key].
 template <class T>
 Range range_of(const T* data, std::span<const std::int64_t> rows,
                std::span<const std::int64_t> keys) {
   const auto last = static_cast<std::int64_t>(keys.size()) - 1;
   const bool dense = keys.back() - keys.front() == last;
+  if constexpr (std::is_same_v<T, bool>) {
+    if (dense) {
+      return range_of_bytes(reinterpret_cast<const std::uint8_t*>(data), rows, keys.front(),
+                            last + 1);
+    }
+  }
   T low = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
                                                : std::numeric_limits<T>::max();
   T high = std::numeric_limits<T>::lowest();
@@ -83,6 +113,8 @@ class AttendScores::BoxSearch {
  public:
   BoxSearch(AttendScores& scores, std::int64_t batch, std::int64_t row, std::int64_t rows)
       : scores_(scores),
+        row_(row),
+        rows_(rows),
         axes_(scores.step_.axes.size()),
         inputs_(scores.inputs_.size() + 1, map::kAnything) {
     span_axes(scores.batch_, batch, 1, axes_.size(), axes_);
@@ -153,37 +185,93 @@ class AttendScores::BoxSearch {
     const std::vector<Range> ranges =
         map::evaluate_ranges(program, axes_, inputs_, scores_.frame_.scalars);
     if (map::is_minus_infinity(ranges.back())) return;
+    if (is_decided(ranges)) return take(first, last, ranges, {});
+    if (last - first <= kKeyGroup) {
+      if (!take_keys(first, last)) take(first, last, ranges, rows_that_see());
+      return;
+    }
+    // Halves that end at whole blocks, then at whole groups.
+    const std::int64_t unit = last - first > kKeyBlock ? kKeyBlock : kKeyGroup;
+    const std::int64_t units = divide_up(last, unit) - first / unit;
+    const std::int64_t middle = (first / unit + units / 2) * unit;
+    if (middle <= first || middle >= last) return take(first, last, ranges, {});
+    search(first, middle);
+    search(middle, last);
+  }
+
+  /// Takes keys one by one when each is decided for all rows, as lengths decide them.
+  bool take_keys(std::int64_t first, std::int64_t last) {
+    std::vector<std::vector<Range>> all;
+    for (std::int64_t key = first; key < last; ++key) {
+      span_axes(scores_.keys_, key, 1, axes_.size(), axes_);
+      all.push_back(
+          map::evaluate_ranges(scores_.step_.scores, axes_, inputs_, scores_.frame_.scalars));
+      if (!is_decided(all.back())) break;
+    }
+    span_axes(scores_.keys_, first, last - first, axes_.size(), axes_);
+    if (!is_decided(all.back())) return false;
+    for (std::int64_t key = first; key < last; ++key) {
+      const std::vector<Range>& ranges = all[static_cast<std::size_t>(key - first)];
+      if (!map::is_minus_infinity(ranges.back())) take(key, key + 1, ranges, {});
+    }
+    return true;
+  }
+
+  /// Is every condition the same on the whole box?
+  bool is_decided(const std::vector<Range>& ranges) const {
+    const map::Program& program = scores_.step_.scores;
+    if (map::is_minus_infinity(ranges.back())) return true;
     bool decided = true;
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       decided &= program.code[i].dtype != DType::boolean || map::is_surely_true(ranges[i]) ||
                  map::is_surely_false(ranges[i]);
     }
-    if (decided || last - first <= kKeyGroup) return take(first, last, ranges);
-    // Halves that end at whole blocks, then at whole groups.
-    const std::int64_t unit = last - first > kKeyBlock ? kKeyBlock : kKeyGroup;
-    const std::int64_t units = divide_up(last, unit) - first / unit;
-    const std::int64_t middle = (first / unit + units / 2) * unit;
-    if (middle <= first || middle >= last) return take(first, last, ranges);
-    search(first, middle);
-    search(middle, last);
+    return decided;
   }
 
-  void take(std::int64_t first, std::int64_t last, const std::vector<Range>& ranges) {
+  /// The vectors of rows between the first and the last that may see a group of keys.
+  Segment rows_that_see() {
+    std::vector<IndexRange> axes = axes_;
+    const std::int64_t lanes = scores_.lanes_, vectors = divide_up(rows_, lanes);
+    std::int64_t begin = vectors, end = 0;
+    for (std::int64_t v = 0; v < vectors; ++v) {
+      span_axes(scores_.rows_, row_ + v * lanes, std::min(lanes, rows_ - v * lanes), axes.size(),
+                axes);
+      const std::vector<Range> ranges =
+          map::evaluate_ranges(scores_.step_.scores, axes, inputs_, scores_.frame_.scalars);
+      if (map::is_minus_infinity(ranges.back())) continue;
+      begin = std::min(begin, v);
+      end = v + 1;
+    }
+    if (begin == 0 && end == vectors) return {};
+    return {.first_vector = begin, .vectors = std::max<std::int64_t>(0, end - begin)};
+  }
+
+  /// `rows` tells which rows see the keys.
+  void take(std::int64_t first, std::int64_t last, const std::vector<Range>& ranges,
+            const Segment& rows) {
+    if (rows.vectors == 0 && rows.first_vector > 0) return;  // each vector by itself sees nothing
     const ScoreForm* const form = scores_.form_for(ranges);
     while (first < last) {
       const std::int64_t end = std::min(last, (first / kKeyBlock + 1) * kKeyBlock);
       const bool joins = !found_.empty() && found_.back().form == form &&
+                         found_.back().same_rows(rows) &&
                          found_.back().key + found_.back().keys == first && first % kKeyBlock != 0;
       if (joins) {
         found_.back().keys += end - first;
       } else {
-        found_.push_back({.key = first, .keys = end - first, .form = form});
+        found_.push_back({.key = first,
+                          .keys = end - first,
+                          .form = form,
+                          .first_vector = rows.first_vector,
+                          .vectors = rows.vectors});
       }
       first = end;
     }
   }
 
   AttendScores& scores_;
+  std::int64_t row_, rows_;
   std::vector<IndexRange> axes_;
   std::vector<Range> inputs_;
   std::vector<Summary> summaries_;

@@ -144,7 +144,12 @@ void AttendFold<T>::add(std::span<const Segment> segments, std::int64_t first, s
         flush();
       }
       const std::int64_t keys = std::min(end - key, kKeyBlock - filled_);
-      parts_.push_back({.key = key, .keys = keys, .form = segment.form, .at = filled_});
+      parts_.push_back({.key = key,
+                        .keys = keys,
+                        .form = segment.form,
+                        .at = filled_,
+                        .first_vector = segment.vectors == 0 ? 0 : segment.first_vector,
+                        .vectors = segment.vectors == 0 ? vectors_ : segment.vectors});
       filled_ += keys;
       key += keys;
     }
@@ -217,23 +222,31 @@ void AttendFold<T>::clear_bias() {
 template <class T>
 void AttendFold<T>::prepare_part(Part& part) {
   if (part.form->plain()) return;
-  clear_bias();
   if (!part.form->linear) return evaluate_general(part);
+  const AttendBox all = box(part.key, part.keys);
+  const bool simple = part.form->by_difference && shared_.scores.is_simple(all);
+  const std::byte* const known = shared_.scores.differences_of(*part.form, batch_);
+  const std::int64_t difference =
+      part.key % shared_.keys.run() - row_ % shared_.rows.run();  // of the first key and row
+  if (simple && known != nullptr) {
+    part.bias = reinterpret_cast<const T*>(known) + part.form->differences.most - difference;
+    part.bias_step = -1;
+    return;
+  }
+  clear_bias();
   const kernel::TileProgram& program = *part.form->program;
   prepare(program);
   T* const bias = work_.bias + part.at * width();
   auto* const out = reinterpret_cast<std::byte*>(bias);
-  const AttendBox all = box(part.key, part.keys);
   std::int64_t count = part.keys * width();
   part.bias = bias;
   part.bias_step = width();
   // Lines of a Toeplitz matrix lie in one array, each a step before the last. It pays from two keys
   // on, and needs no more room than they have.
-  if (part.form->by_difference && part.keys > 1 && shared_.scores.is_simple(all)) {
+  if (simple && part.keys > 1) {
     const auto& functions = shared_.functions;
     count = (part.keys - 1 + width() + functions.lanes - 1) / functions.lanes * functions.lanes;
-    const std::int64_t run = shared_.keys.run(), row_run = shared_.rows.run();
-    const std::int64_t most = part.key % run + part.keys - 1 - row_ % row_run;
+    const std::int64_t most = difference + part.keys - 1;
     shared_.scores.evaluate_differences(program, all, most, count, out, sizeof(T), work_.program);
     part.bias = bias + part.keys - 1;
     part.bias_step = -1;
@@ -263,6 +276,8 @@ void AttendFold<T>::evaluate_general(Part& part) {
                           reinterpret_cast<const std::byte*>(dots), {width(), 1},
                           reinterpret_cast<std::byte*>(scores), sizeof(T), work_.program);
   part.form = &form;
+  part.first_vector = 0;
+  part.vectors = vectors_;
   part.bias = scores;
   part.bias_step = width();
 }
@@ -271,28 +286,30 @@ template <class T>
 void AttendFold<T>::score_part(const Part& part, std::int64_t first, std::int64_t last,
                                bool exponentials) {
   const bool linear = part.form->linear;
-  const std::int64_t at = part.at + first;
+  const std::int64_t at = part.at + first, row = row_of(part);
   shared_.functions.scores(
-      {.q = linear ? queries(part.form->factor * std::numbers::log2e) : nullptr,
+      {.q = linear ? queries(part.form->factor * std::numbers::log2e) + row : nullptr,
        .k = keys_.k,
        .k_at = keys_.k_at + part.key + first,
        .inner = linear ? inner() : 0,
        .keys = last - first,
-       .bias = part.bias == nullptr ? nullptr : part.bias + first * part.bias_step,
+       .bias = part.bias == nullptr ? nullptr : part.bias + first * part.bias_step + row,
        .bias_step = part.bias_step,
-       .reference = exponentials ? state_.reference : nullptr,
-       .out = work_.weights + at * width(),
-       .sums = work_.sums,
+       .reference = exponentials ? state_.reference + row : nullptr,
+       .out = work_.weights + at * width() + row,
+       .sums = work_.sums + row,
        .ahead = exponentials ? ahead_of(k_ahead_, at) : kernel::Ahead<T>{}},
-      vectors_);
+      part.vectors);
 }
 
 template <class T>
 void AttendFold<T>::score_all(std::int64_t raw) {
   std::fill_n(work_.sums, width(), T{0});
-  shared_.functions.weigh(work_.weights, raw, state_.reference, work_.sums, vectors_);
   for (const Part& part : parts_) {
     const std::int64_t first = std::clamp<std::int64_t>(raw - part.at, 0, part.keys);
+    const std::int64_t row = row_of(part);
+    shared_.functions.weigh(work_.weights + part.at * width() + row, first, state_.reference + row,
+                            work_.sums + row, part.vectors);
     score_part(part, first, part.keys, true);
   }
 }
@@ -304,7 +321,9 @@ void AttendFold<T>::raise_references(std::int64_t keys, bool all) {
     const std::int64_t count = std::min(part.keys, keys - part.at);
     if (count <= 0) break;
     score_part(part, 0, count, false);
-    shared_.functions.largest(work_.weights + part.at * width(), count, vectors_, work_.largest);
+    const std::int64_t row = row_of(part);
+    shared_.functions.largest(work_.weights + part.at * width() + row, count, part.vectors,
+                              work_.largest + row);
   }
   bool moved = false;
   for (std::int64_t r = 0; r < lanes(); ++r) {
@@ -349,16 +368,31 @@ void AttendFold<T>::add_values() {
   for (const Part& part : parts_) {
     std::copy_n(keys_.v_at + part.key, part.keys, work_.v_at + part.at);
   }
-  shared_.functions.values({.weights = work_.weights,
-                            .v = keys_.v,
-                            .v_at = work_.v_at,
-                            .columns = columns(),
-                            .keys = filled_,
-                            .first = empty_,
-                            .out = state_.output,
-                            .ahead = v_ahead_},
-                           vectors_);
-  empty_ = false;
+  // Parts that the same rows see go together.
+  for (std::size_t p = 0; p < parts_.size();) {
+    const Part& part = parts_[p];
+    std::int64_t keys = 0;
+    for (; p < parts_.size() && parts_[p].first_vector == part.first_vector &&
+           parts_[p].vectors == part.vectors;
+         ++p) {
+      keys += parts_[p].keys;
+    }
+    if (empty_ && part.vectors != vectors_) {
+      std::fill_n(state_.output, columns() * width(), T{0});
+      empty_ = false;
+    }
+    const std::int64_t row = row_of(part);
+    shared_.functions.values({.weights = work_.weights + part.at * width() + row,
+                              .v = keys_.v,
+                              .v_at = work_.v_at + part.at,
+                              .columns = columns(),
+                              .keys = keys,
+                              .first = empty_,
+                              .out = state_.output + row,
+                              .ahead = ahead_of(v_ahead_, part.at)},
+                             part.vectors);
+    empty_ = false;
+  }
 }
 
 /// As add_values, but products with a value that is not finite are left out where the key is
@@ -373,6 +407,10 @@ void AttendFold<T>::add_selected() {
   std::int64_t finite_keys = 0;
   for (const Part& part : parts_) {
     for (std::int64_t j = 0; j < part.keys; ++j) {
+      T* const all = work_.weights + (part.at + j) * width();
+      const std::int64_t seen = row_of(part), end = seen + part.vectors * shared_.functions.lanes;
+      std::fill(all, all + seen, T{0});
+      std::fill(all + end, all + width(), T{0});
       const std::int64_t key = part.key + j;
       const T* const values = keys_.v + keys_.v_at[key];
       const T* const weights = work_.weights + (part.at + j) * width();

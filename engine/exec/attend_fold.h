@@ -73,7 +73,8 @@ class AttendFold {
   struct Part {
     std::int64_t key, keys;
     const ScoreForm* form;
-    std::int64_t at;  // first key in the tile of weights
+    std::int64_t at;                     // first key in the tile of weights
+    std::int64_t first_vector, vectors;  // of rows
     // The biases, or the scores of a form that is not linear.
     const T* bias = nullptr;
     std::int64_t bias_step = 0;
@@ -97,6 +98,10 @@ class AttendFold {
   void prepare_part(Part& part);
   void clear_bias();
   void evaluate_general(Part& part);
+  /// First row of a part.
+  std::int64_t row_of(const Part& part) const noexcept {
+    return part.first_vector * shared_.functions.lanes;
+  }
   /// Keys first .. last - 1 of a part.
   void score_part(const Part& part, std::int64_t first, std::int64_t last, bool exponentials);
   /// Weights of the block; `raw` keys have scores already.

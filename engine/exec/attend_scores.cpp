@@ -25,14 +25,16 @@ bool has_conditions(const map::Program& program) {
 }
 
 AttendScores::AttendScores(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
-                           const AttendAxes& rows, const AttendAxes& keys, std::int64_t tile_rows)
+                           const AttendAxes& rows, const AttendAxes& keys, std::int64_t lanes,
+                           std::int64_t tile_rows)
     : step_(step),
       frame_(frame),
       batch_(batch),
       rows_(rows),
       keys_(keys),
       scalars_(frame.scalars.begin(), frame.scalars.end()),
-      dot_bytes_(size_of(step.q.dtype)) {
+      dot_bytes_(size_of(step.q.dtype)),
+      lanes_(lanes) {
   EINKERN_CHECK(step.scores.dtype() == step.q.dtype);
   for (const plan::Operand& input : step.inputs) {
     EINKERN_CHECK(input.layout.rank() == step.axes.size());
@@ -53,13 +55,40 @@ AttendScores::AttendScores(const plan::Attend& step, const Frame& frame, const A
   for (const auto& [program, form] : forms_) {
     if (form->program) scratch_bytes_ = std::max(scratch_bytes_, form->program->scratch_bytes());
   }
+  evaluate_all_differences(tile_rows);
 }
 
-const ScoreForm* AttendScores::form_for(const std::vector<map::Range>& ranges) {
-  map::Program program = map::specialise(step_.scores, ranges);
+/// Which other axes a bias depends on.
+void AttendScores::note_axes(const map::Program& bias, ScoreForm& form) const {
+  const auto reads = [&](std::int64_t axis) {
+    return std::any_of(bias.code.begin(), bias.code.end(), [&](const map::Instruction& code) {
+      if (code.op == map::Op::index) return code.arg == axis;
+      return code.op == map::Op::load && code.arg > 0 &&
+             stride_at(inputs_[static_cast<std::size_t>(code.arg) - 1].strides, axis) != 0;
+    });
+  };
+  form.same_outside = true;
+  for (const AttendAxes* axes : {&rows_, &keys_}) {
+    axes->each([&](std::int64_t axis, std::int64_t) {
+      form.same_outside &= axis == axes->innermost() || !reads(axis);
+    });
+  }
+  batch_.each([&](std::int64_t axis, std::int64_t) { form.by_batch |= reads(axis); });
+}
+
+ScoreForm* AttendScores::form_for(const std::vector<map::Range>& ranges) {
+  // A program is specialised by what its conditions are, nothing else.
+  std::string decided;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    if (step_.scores.code[i].dtype != DType::boolean) continue;
+    decided += map::is_surely_true(ranges[i]) ? 't' : map::is_surely_false(ranges[i]) ? 'f' : '?';
+  }
   const std::lock_guard lock(mutex_);
+  ScoreForm*& found = form_of_[decided];
+  if (found != nullptr) return found;
+  map::Program program = map::specialise(step_.scores, ranges);
   for (const auto& [known, form] : forms_) {
-    if (known == program) return form.get();
+    if (known == program) return found = form.get();
   }
   auto form = std::make_unique<ScoreForm>();
   form->undecided = has_conditions(program);
@@ -76,12 +105,13 @@ const ScoreForm* AttendScores::form_for(const std::vector<map::Range>& ranges) {
       }
       form->by_difference = row_axis >= 0 && key_axis >= 0 &&
                             depends_on_difference(*linear->bias, row_axis, key_axis, constant);
+      note_axes(*linear->bias, *form);
     }
   } else {
     form->program.emplace(program, frame_.scalars, frame_.kernels.map);
   }
   forms_.emplace_back(std::move(program), std::move(form));
-  return forms_.back().second.get();
+  return found = forms_.back().second.get();
 }
 
 std::span<const Segment> AttendScores::segments(std::int64_t batch, std::int64_t row_tile) const {
@@ -138,42 +168,6 @@ void AttendScores::evaluate(const kernel::TileProgram& program, const AttendBox&
       key += count;
     }
     row += columns;
-  }
-}
-
-bool AttendScores::is_simple(const AttendBox& box) const noexcept {
-  return box.row / rows_.run() == (box.row + box.rows - 1) / rows_.run() &&
-         box.key / keys_.run() == (box.key + box.keys - 1) / keys_.run();
-}
-
-void AttendScores::evaluate_differences(const kernel::TileProgram& program, const AttendBox& box,
-                                        std::int64_t most, std::int64_t count, std::byte* out,
-                                        std::size_t bytes, std::byte* scratch) const noexcept {
-  const std::size_t rank = step_.axes.size();
-  Dims index(rank, 0);
-  batch_.locate(box.batch, index);
-  rows_.locate(box.row, index);
-  keys_.locate(box.key, index);
-  SmallVector<TileIndex, 6> indices(rank);
-  for (std::size_t axis = 0; axis < rank; ++axis) indices[axis] = {index[axis], 0, 0};
-  SmallVector<TileOperand, 6> operands(inputs_.size() + 1);
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const Input& input = inputs_[i];
-    std::int64_t offset = 0;
-    for (std::size_t axis = 0; axis < rank; ++axis) offset += index[axis] * input.strides[axis];
-    operands[i + 1] = {.data = const_cast<std::byte*>(input.data) +
-                               offset * static_cast<std::int64_t>(size_of(input.dtype))};
-  }
-  // The row stays; the key falls.
-  const std::int64_t row = index[static_cast<std::size_t>(rows_.innermost())];
-  for (std::int64_t i = 0; i < count; i += program.capacity()) {
-    indices[static_cast<std::size_t>(keys_.innermost())] = {row + most - i, 0, -1};
-    program.run(
-        {.columns = std::min(program.capacity(), count - i),
-         .inputs = operands,
-         .indices = indices,
-         .out = {.data = out + i * static_cast<std::int64_t>(bytes), .row_stride = 0, .stride = 1}},
-        scratch);
   }
 }
 

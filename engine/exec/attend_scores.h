@@ -4,15 +4,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "../kernel/map_tile.h"
 #include "../map/interval.h"
+#include "../tensor/storage.h"
 #include "attend_axes.h"
 #include "frame.h"
 
@@ -23,9 +26,20 @@ struct ScoreForm {
   bool linear = false;  // factor * dot + program (or 0), else program(dot)
   double factor = 1;
   std::optional<kernel::TileProgram> program;
-  bool by_difference = false;  // the bias depends on the difference of row and key alone
+  bool by_difference = false;  // the bias depends on the difference of row and key alone,
+  bool same_outside = false;   // along their innermost axes, on no outer one of theirs,
+  bool by_batch = false;       // and on the batch position
 
   bool undecided = false;  // some keys may be hidden
+
+  /// The bias by difference of key and row, falling from `most`, where it has been evaluated: then
+  /// tiles read it in place.
+  struct Differences {
+    std::shared_ptr<Storage> values;
+    std::int64_t most = 0, count = 0;
+    std::int64_t batch_stride = 0;  // 0: the same for all
+  };
+  Differences differences;
 
   bool plain() const noexcept { return linear && !program; }
 };
@@ -34,6 +48,12 @@ struct ScoreForm {
 struct Segment {
   std::int64_t key = 0, keys = 0;
   const ScoreForm* form = nullptr;
+  // Vectors of rows that may see some of the keys; 0: all vectors.
+  std::int64_t first_vector = 0, vectors = 0;
+
+  bool same_rows(const Segment& other) const noexcept {
+    return first_vector == other.first_vector && vectors == other.vectors;
+  }
 };
 
 /// Keys of a block: what a tile of weights holds, so that it stays in L1. Blocks start at
@@ -48,7 +68,8 @@ bool has_conditions(const map::Program& program);
 class AttendScores {
  public:
   AttendScores(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
-               const AttendAxes& rows, const AttendAxes& keys, std::int64_t tile_rows);
+               const AttendAxes& rows, const AttendAxes& keys, std::int64_t lanes,
+               std::int64_t tile_rows);
 
   /// What a row tile has to visit: plain boxes first, so that references are set by visible keys.
   std::span<const Segment> segments(std::int64_t batch, std::int64_t row_tile) const;
@@ -70,6 +91,13 @@ class AttendScores {
                 const Steps& steps, std::byte* out, std::size_t bytes,
                 std::byte* scratch) const noexcept;
 
+  /// The biases of a form, element 0 for the largest difference; null where they are not evaluated.
+  const std::byte* differences_of(const ScoreForm& form, std::int64_t batch) const noexcept {
+    const ScoreForm::Differences& all = form.differences;
+    if (all.values == nullptr) return nullptr;
+    return static_cast<const std::byte*>(all.values->data()) +
+           static_cast<std::size_t>(batch * all.batch_stride) * dot_bytes_;
+  }
   /// Does a box lie along one axis of rows and one of keys?
   bool is_simple(const AttendBox& box) const noexcept;
   /// out[i] = program where key - row is `most - i`, for a simple box (whatever its ends).
@@ -86,8 +114,11 @@ class AttendScores {
   };
   class BoxSearch;
 
-  const ScoreForm* form_for(const std::vector<map::Range>& ranges);
+  ScoreForm* form_for(const std::vector<map::Range>& ranges);
   void find_segments(std::int64_t tile_rows);
+  void evaluate_all_differences(std::int64_t tile_rows);
+  void evaluate_differences_of(ScoreForm& form, std::int64_t least, std::int64_t most);
+  void note_axes(const map::Program& bias, ScoreForm& form) const;
 
   const plan::Attend& step_;
   const Frame& frame_;
@@ -100,8 +131,10 @@ class AttendScores {
   std::optional<kernel::TileProgram> visible_;
   std::size_t scratch_bytes_ = 0;
 
-  std::mutex mutex_;  // of forms_
+  std::int64_t lanes_;
+  std::mutex mutex_;  // of the forms
   std::vector<std::pair<map::Program, std::unique_ptr<ScoreForm>>> forms_;
+  std::map<std::string, ScoreForm*> form_of_;  // by what is decided
 
   // Batch positions that the conditions do not tell apart share their segments.
   std::vector<std::int64_t> class_of_;          // by batch position
