@@ -20,6 +20,10 @@ std::int64_t even_part(std::int64_t size, std::int64_t wanted, std::int64_t mult
 
 /// Adds a loop outside the `filled` positions listed so far; returns how many there are then.
 std::int64_t widen(std::int64_t* to, std::int64_t filled, std::int64_t size, std::int64_t stride) {
+  if (filled == 1) {  // by far the most frequent
+    for (std::int64_t i = 1; i < size; ++i) to[i] = to[0] + i * stride;
+    return size;
+  }
   for (std::int64_t i = 1; i < size; ++i) {
     for (std::int64_t j = 0; j < filled; ++j) to[i * filled + j] = to[j] + i * stride;
   }
@@ -95,12 +99,13 @@ std::int64_t Boxes::size(std::int64_t box) const noexcept {
 
 std::int64_t Boxes::offsets(std::int64_t box, StrideOf stride, std::int64_t* to) const noexcept {
   std::int64_t base = 0, filled = 1;
-  to[0] = 0;
-  each_loop(box, [&](const plan::Loop& loop, std::int64_t start, std::int64_t size) {
+  each_loop(box, [&](const plan::Loop& loop, std::int64_t start, std::int64_t) {
     base += start * (loop.*stride);
+  });
+  to[0] = base;
+  each_loop(box, [&](const plan::Loop& loop, std::int64_t, std::int64_t size) {
     filled = widen(to, filled, size, loop.*stride);
   });
-  for (std::int64_t i = 0; i < filled; ++i) to[i] += base;
   return filled;
 }
 

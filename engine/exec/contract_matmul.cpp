@@ -2,10 +2,14 @@
 // Runs a contraction as packed matrix products: boxes of m, n and k packed without transposing, the
 // product of every pair written where it belongs.
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <thread>
+#include <vector>
 
 #include "../base/error.h"
 #include "../base/machine.h"
+#include "blocking.h"
 #include "boxes.h"
 #include "contract.h"
 #include "parallel.h"
@@ -17,21 +21,8 @@ namespace {
 using kernel::Panels;
 using plan::Loop;
 
-/// Which part of the work a task owns.
-enum class Cut : std::uint8_t {
-  batch,    // whole matrices of the batch: packs both operands for itself
-  columns,  // boxes of n: packs its part of b, shares a packed a
-  rows,     // boxes of m: packs its part of a, shares a packed b
-  sums,     // runs of k boxes: a small matrix of its own, added to the others in order
-};
-
-// A packed operand that all tasks share stays below this much memory; longer sums take rounds.
-constexpr std::int64_t kSharedBytes = std::int64_t{64} << 20;
-// Work of a task: enough to hide the start of it, little enough for threads to end together.
-constexpr double kTaskFlops = 4e6;
-constexpr std::int64_t kTasks = 8;
-// A matrix this small under a sum of many blocks is cut along the sum.
-constexpr std::int64_t kSmallSide = 256, kManyBlocks = 8, kMostParts = 16;
+// The parts of a sum that are taken side by side.
+constexpr std::int64_t kMostParts = 16;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -52,33 +43,20 @@ struct Blocking {
         m(step.m, {&Loop::a}, kLine, 1, 1),
         n(step.n, {&Loop::b}, kLine, 1, 1),
         batch(extent(step.batch)) {
-    const std::int64_t rows = extent(step.m), columns = extent(step.n);
-    const double flops = 2.0 * static_cast<double>(rows) * static_cast<double>(columns) *
-                         static_cast<double>(extent(step.k));
-    // Boxes of n must be large where c and b have their unit strides in different labels: then
-    // tasks are better cut out of m.
-    const bool wide = std::any_of(step.n.begin(), step.n.end(),
-                                  [](const Loop& loop) { return loop.b == 1 && loop.c != 1; });
-    const bool small = rows <= kSmallSide && columns <= kSmallSide;
-    cut = batch >= kTasks && flops < 64 * kTaskFlops ? Cut::batch
-          : small && k.count() >= kManyBlocks        ? Cut::sums
-          : columns >= (wide ? 16 * rows : rows)     ? Cut::columns
-                                                     : Cut::rows;
-    // A sixth of L2 for a block of a, a quarter for one of b; the rest is for c and what comes
-    // next.
-    const std::int64_t step_bytes = k.largest() * static_cast<std::int64_t>(sizeof(T));
-    std::int64_t mc = std::max(4 * mr, machine().l2_bytes / 6 / step_bytes / mr * mr);
-    std::int64_t nc = std::max(nr, machine().l2_bytes / 4 / step_bytes / nr * nr);
-    const auto tasks =
-        static_cast<std::int64_t>(std::clamp(flops / kTaskFlops, 1.0, static_cast<double>(kTasks)));
-    if (cut == Cut::columns) nc = std::min(nc, divide_up(divide_up(columns, tasks), nr) * nr);
-    if (cut == Cut::rows) mc = std::min(mc, divide_up(divide_up(rows, tasks), mr) * mr);
-    if (cut == Cut::sums) {
-      mc = rows;
-      nc = columns;
-    }
-    m = Boxes(step.m, {&Loop::a}, kLine, mc, mr);
-    n = Boxes(step.n, {&Loop::c, &Loop::b}, kLine, nc, nr);
+    const bool scattered = std::any_of(step.n.begin(), step.n.end(),
+                                       [](const Loop& loop) { return loop.b == 1 && loop.c != 1; });
+    const Blocks blocks = choose_blocks({.rows = extent(step.m),
+                                         .columns = extent(step.n),
+                                         .steps = extent(step.k),
+                                         .batch = batch,
+                                         .element_bytes = sizeof(T),
+                                         .kc = k.largest(),
+                                         .k_boxes = k.count(),
+                                         .scattered_columns = scattered},
+                                        {mr, nr}, machine());
+    cut = blocks.cut;
+    m = Boxes(step.m, {&Loop::a}, kLine, blocks.mc, 1);
+    n = Boxes(step.n, {&Loop::c, &Loop::b}, kLine, blocks.nc, nr);
   }
 
   static constexpr std::int64_t kLine = 64 / sizeof(T);
@@ -110,6 +88,40 @@ struct Side {
                     .panels = panels(lane_count),
                     .packed = to});
   }
+};
+
+/// Things that whichever task needs them first makes for all. Whoever waits for another task waits
+/// for one that is running, never for one that has yet to start.
+class OnDemand {
+ public:
+  explicit OnDemand(std::int64_t count) : states_(static_cast<std::size_t>(count)) {}
+
+  /// Nothing is made; no task may be running.
+  void clear() {
+    for (auto& state : states_) state.store(State::missing, std::memory_order_relaxed);
+  }
+
+  template <class Make>
+  void once(std::int64_t i, const Make& make) {
+    std::atomic<State>& state = states_[static_cast<std::size_t>(i)];
+    State seen = state.load(std::memory_order_acquire);
+    if (seen == State::made) return;
+    if (seen == State::missing &&
+        state.compare_exchange_strong(seen, State::being_made, std::memory_order_acquire)) {
+      make();
+      state.store(State::made, std::memory_order_release);
+      return;
+    }
+    for (int turns = 0; state.load(std::memory_order_acquire) != State::made; ++turns) {
+      if (turns > kTurns) std::this_thread::yield();
+    }
+  }
+
+ private:
+  enum class State : std::uint8_t { missing, being_made, made };
+  // Looks before the processor is given away: packing a box takes tens of microseconds.
+  static constexpr int kTurns = 2000;
+  std::vector<std::atomic<State>> states_;
 };
 
 template <class T>
@@ -249,26 +261,30 @@ class PackedProduct {
       return Scratch(blocking_, by_columns ? 0 : own_size, by_columns ? own_size : 0, block);
     };
     ScratchPool pool(scratch_of(nullptr).bytes);
+    OnDemand packing(boxes * k_boxes);
 
     for (std::int64_t first = 0; first < shared.boxes.count(); first += boxes) {
       const std::int64_t round = std::min(boxes, shared.boxes.count() - first);
       for (std::int64_t k_first = 0; k_first < k.count(); k_first += k_boxes) {
         const std::int64_t k_round = std::min(k_boxes, k.count() - k_first);
-        parallel_for(round * k_round, work_, [&](std::int64_t task) {
-          const ScratchPool::Lease lease(pool);
-          const Scratch scratch = scratch_of(lease.data());
-          shared.pack(functions_, k, first + task / k_round, k_first + task % k_round,
-                      shared_offset, scratch.lanes, scratch.steps, packed + task * box_size);
-        });
+        packing.clear();
         parallel_for(own.boxes.count(), work_, [&](std::int64_t box) {
           const ScratchPool::Lease lease(pool);
           const Scratch scratch = scratch_of(lease.data());
           T* const mine = by_columns ? scratch.b : scratch.a;
+          // Tasks that start together begin with different boxes, so that each packs some.
+          const std::int64_t start = box * round / own.boxes.count();
           for (std::int64_t k_box = 0; k_box < k_round; ++k_box) {
             own.pack(functions_, k, box, k_first + k_box, own_offset, scratch.lanes, scratch.steps,
                      mine);
-            for (std::int64_t other = 0; other < round; ++other) {
-              const T* const theirs = packed + (other * k_round + k_box) * box_size;
+            for (std::int64_t i = 0; i < round; ++i) {
+              const std::int64_t other = (start + i) % round;
+              const std::int64_t slot = other * k_boxes + k_box;
+              T* const theirs = packed + slot * box_size;
+              packing.once(slot, [&] {
+                shared.pack(functions_, k, first + other, k_first + k_box, shared_offset,
+                            scratch.lanes, scratch.steps, theirs);
+              });
               if (by_columns) {
                 multiply(first + other, box, k_first + k_box, theirs, mine, c, scratch);
               } else {

@@ -39,11 +39,14 @@ using Tag = hn::ScalableTag<T>;
 template <class T>
 inline constexpr std::int64_t kLanes = hn::MaxLanes(Tag<T>());
 
+HWY_INLINE void fetch_to_l2(const void* address) { __builtin_prefetch(address, 0, 2); }
+
 // rows[r] + columns[v] + lane = (or +=) sum over steps of a[step][r] b[step][v][lane]; panels of b
 // are two vectors wide.
 template <class T, int R, int V>
 void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* rows,
-                   const std::int64_t* columns, Update update) {
+                   const std::int64_t* columns, Update update, const char* ahead,
+                   std::int64_t ahead_stride) {
   const Tag<T> d;
   constexpr std::int64_t N = kLanes<T>;
   using Vector = hn::VFromD<Tag<T>>;
@@ -71,7 +74,11 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* rows,
   };
   std::int64_t s = 0;
   const std::int64_t fetch = update == Update::stream ? steps : steps - kFetchSteps;
-  for (; s < fetch; ++s) step();
+  for (; s < fetch; ++s) {
+    fetch_to_l2(ahead);
+    ahead += ahead_stride;
+    step();
+  }
   for (std::int64_t r = 0; s < steps; ++s, ++r) {
     if (r < R) {
       hwy::Prefetch(rows[r] + columns[0]);
@@ -97,7 +104,7 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* rows,
 
 template <class T>
 using TileFunction = void (*)(std::int64_t, const T*, const T*, T* const*, const std::int64_t*,
-                              Update);
+                              Update, const char*, std::int64_t);
 
 template <class T, int V, int... R>
 constexpr std::array<TileFunction<T>, sizeof...(R)> tiles_of(std::integer_sequence<int, R...>) {
@@ -185,6 +192,11 @@ void multiply(const MultiplyBlock<T>& block) noexcept {
   for (std::int64_t j = 0; j < block.column_count; j += kWidth) {
     const Columns<T> columns(block.columns + j, std::min(kWidth, block.column_count - j));
     const T* b = block.b + j * block.steps;
+    // The next panel of b comes to L2 while this one is used, a part of it during every tile.
+    const char* ahead = reinterpret_cast<const char*>(
+        j + kWidth < block.column_count ? b + kWidth * block.steps : b);
+    const std::int64_t ahead_stride =
+        (kWidth * static_cast<std::int64_t>(sizeof(T)) + panels.count() - 1) / panels.count();
     for (std::int64_t p = 0; p < panels.count(); ++p) {
       const std::int64_t i = panels.start(p), count = panels.start(p + 1) - i;
       const auto tile = kTiles<T>[columns.vectors() - 1][static_cast<std::size_t>(count - 1)];
@@ -199,11 +211,14 @@ void multiply(const MultiplyBlock<T>& block) noexcept {
         }
         const bool stream = block.update == Update::stream && misaligned % 64 == 0;
         tile(block.steps, a, b, rows, columns.vector_at(),
-             block.update == Update::stream && !stream ? Update::store : block.update);
+             block.update == Update::stream && !stream ? Update::store : block.update, ahead,
+             ahead_stride);
+        ahead += block.steps * ahead_stride;
         continue;
       }
       for (std::int64_t r = 0; r < count; ++r) rows[r] = stage + r * kWidth;
-      tile(block.steps, a, b, rows, kStagedAt, Update::store);
+      tile(block.steps, a, b, rows, kStagedAt, Update::store, ahead, ahead_stride);
+      ahead += block.steps * ahead_stride;
       for (std::int64_t r = 0; r < count; ++r) {
         columns.write(rows[r], block.c + block.rows[i + r], block.update);
       }

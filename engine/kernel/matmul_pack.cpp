@@ -31,6 +31,11 @@ class RunPacker {
       const std::int64_t first = panels.start(p), end = panels.start(p + 1);
       const std::int64_t width = panels.padded ? panels.width : end - first;
       T* to = block_.packed + first * block_.steps.count;
+      if (const std::int64_t whole = whole_panels(first); whole > 0) {
+        copy_panels(block_.source + block_.lanes.at[first], whole, to);
+        p += whole - 1;
+        continue;
+      }
       for (std::int64_t i = first; i < end;) {
         std::int64_t last = i + 1;
         while (last < end && block_.lanes.at[last] == block_.lanes.at[last - 1] + 1) ++last;
@@ -46,6 +51,40 @@ class RunPacker {
   // Rows ahead of the copy that are fetched: the rows are far apart, which no hardware prefetcher
   // follows.
   static constexpr std::int64_t kAhead = 8;
+  // Panels that are filled at once: runs of several lines cost fewer pages and fewer misses than
+  // single ones, and as many streams are written.
+  static constexpr std::int64_t kPanels = 4;
+
+  // How many panels from position `first` on are one run of neighbours, all lanes used?
+  std::int64_t whole_panels(std::int64_t first) const {
+    const Panels& panels = block_.panels;
+    if (!panels.padded || panels.width != 2 * kLanes) return 0;
+    const std::int64_t* at = block_.lanes.at;
+    const std::int64_t most = std::min(kPanels * panels.width, panels.positions - first);
+    std::int64_t run = 1;
+    while (run < most && at[first + run] == at[first] + run) ++run;
+    return run / panels.width;
+  }
+
+  // Copies rows of `panels` panels that are neighbours in memory.
+  void copy_panels(const T* from, std::int64_t panels, T* to) const {
+    const std::int64_t steps = block_.steps.count, width = 2 * kLanes;
+    const std::int64_t* at = block_.steps.at;
+    constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+    const D d;
+    for (std::int64_t s = 0; s < steps; ++s) {
+      const T* const ahead = from + at[std::min(s + kAhead, steps - 1)];
+      for (std::int64_t i = 0; i < panels * width; i += kLine) hwy::Prefetch(ahead + i);
+      const T* const in = from + at[s];
+      for (std::int64_t p = 0; p < panels; ++p) {
+        const auto low = hn::LoadU(d, in + p * width);
+        const auto high = hn::LoadU(d, in + p * width + kLanes);
+        T* const out = to + (p * steps + s) * width;
+        hn::StoreU(low, d, out);
+        hn::StoreU(high, d, out + kLanes);
+      }
+    }
+  }
 
   void copy_run(const T* from, std::int64_t length, T* to, std::int64_t width) const {
     const std::int64_t steps = block_.steps.count;
@@ -53,16 +92,6 @@ class RunPacker {
     const D d;
     if (length == 1) {
       for (std::int64_t s = 0; s < steps; ++s) to[s * width] = from[at[s]];
-    } else if (length == 2 * kLanes) {  // a whole panel of columns
-      for (std::int64_t s = 0; s < steps; ++s) {
-        const T* ahead = from + at[std::min(s + kAhead, steps - 1)];
-        hwy::Prefetch(ahead);
-        hwy::Prefetch(ahead + kLanes);
-        const auto low = hn::LoadU(d, from + at[s]);
-        const auto high = hn::LoadU(d, from + at[s] + kLanes);
-        hn::StoreU(low, d, to + s * width);
-        hn::StoreU(high, d, to + s * width + kLanes);
-      }
     } else {
       for (std::int64_t s = 0; s < steps; ++s) {
         hwy::Prefetch(from + at[std::min(s + kAhead, steps - 1)]);
@@ -137,6 +166,7 @@ template <class T>
 void pack_along_steps(const PackBlock<T>& block) {
   using R = Rows<T>;
   constexpr std::int64_t kLine = 64 / sizeof(T);
+  constexpr std::int64_t kAheadLines = 2;
   const typename R::D d;
   const auto [unit, inner] = block.steps.unit;
   const std::int64_t* at = block.steps.at;
@@ -152,6 +182,13 @@ void pack_along_steps(const PackBlock<T>& block) {
         for (std::int64_t line = 0; line < unit; line += kLine) {
           const std::int64_t line_end = std::min(line + kLine, unit);
           for (std::int64_t step = outer; step < outer + inner; ++step) {
+            // The next lines of these rows, and this line of the next rows.
+            for (std::int64_t i = 0; i < lanes; ++i) {
+              hwy::Prefetch(rows.at[i] + at[step + line * inner] + kAheadLines * kLine);
+            }
+            for (std::int64_t i = end; i < std::min(end + lanes, block.lanes.count); ++i) {
+              hwy::Prefetch(block.source + block.lanes.at[i] + at[step + line * inner]);
+            }
             std::int64_t u = line;
             for (; u + R::kColumns <= line_end; u += R::kColumns) {
               T* column = to + (step + u * inner) * width;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sizes of cache blocks and tasks.
+#include "blocking.h"
+
+#include <algorithm>
+
+namespace einkern::exec {
+namespace {
+
+// A matrix this small under a sum of many blocks is cut along the sum.
+constexpr std::int64_t kSmallSide = 256, kManyBlocks = 8;
+// Panels in a box of b that tasks of rows share: whole runs of four and more lines to pack, yet
+// many boxes for the tasks to take turns at.
+constexpr std::int64_t kSharedPanels = 4;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
+
+Cut choose_cut(const ProductSize& product, const TileSize& tile, const Machine& machine,
+               double flops) {
+  if (product.batch >= kTasks && flops < 64 * kTaskFlops) return Cut::batch;
+  if (product.rows <= kSmallSide && product.columns <= kSmallSide &&
+      product.k_boxes >= kManyBlocks) {
+    return Cut::sums;
+  }
+  // A task of rows streams all of b past its part of a, one panel at a time, which any cache can
+  // feed. A task of columns needs all of a near: only where a is small, and rows are too few to be
+  // cut.
+  const std::int64_t a_bytes = product.rows * product.kc * product.element_bytes;
+  const std::int64_t ratio = product.scattered_columns ? 16 : 4;
+  const bool few_rows = product.rows < kTasks * 2 * tile.mr;
+  const bool wide = product.columns >= ratio * product.rows && a_bytes <= machine.l2_bytes / 2;
+  return wide || (few_rows && product.columns > product.rows) ? Cut::columns : Cut::rows;
+}
+
+}  // namespace
+
+Blocks choose_blocks(const ProductSize& product, const TileSize& tile, const Machine& machine) {
+  const double flops = 2.0 * static_cast<double>(product.rows) *
+                       static_cast<double>(product.columns) * static_cast<double>(product.steps);
+  Blocks blocks;
+  blocks.cut = choose_cut(product, tile, machine, flops);
+  if (blocks.cut == Cut::sums) {
+    blocks.mc = product.rows;
+    blocks.nc = product.columns;
+    return blocks;
+  }
+  const std::int64_t step_bytes = product.kc * product.element_bytes;
+  // A sixth of L2 for a block of a, a quarter for one of b; the rest is for c and what comes next.
+  const auto fitting = [&](std::int64_t bytes, std::int64_t multiple) {
+    return bytes / step_bytes / multiple * multiple;
+  };
+  blocks.mc = std::max(4 * tile.mr, fitting(machine.l2_bytes / 6, tile.mr));
+  blocks.nc = std::max(tile.nr, fitting(machine.l2_bytes / 4, tile.nr));
+  const auto tasks = static_cast<std::int64_t>(
+      std::clamp(flops / (2 * kTaskFlops), 1.0, static_cast<double>(kTasks)));
+  if (blocks.cut == Cut::rows) {
+    blocks.mc = std::min(blocks.mc, divide_up(product.rows, tasks));
+    // A panel of b is read from anywhere: a box of it is only what a task packs for all at once.
+    if (!product.scattered_columns) blocks.nc = std::min(blocks.nc, kSharedPanels * tile.nr);
+  }
+  if (blocks.cut == Cut::columns) {
+    blocks.nc = std::min(blocks.nc, round_up(divide_up(product.columns, tasks), tile.nr));
+  }
+  return blocks;
+}
+
+}  // namespace einkern::exec
