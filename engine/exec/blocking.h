@@ -25,6 +25,8 @@ struct ProductSize {
   std::int64_t kc = 1, k_boxes = 1;
   // The unit strides of b and c lie along different labels of n: boxes of n must be large.
   bool scattered_columns = false;
+  // b could be read where it lies: its columns are neighbours, its steps evenly apart.
+  bool plain_b = false;
 };
 
 /// The register tile.
@@ -36,6 +38,7 @@ struct TileSize {
 struct Blocks {
   Cut cut = Cut::rows;
   std::int64_t mc = 1, nc = 1;
+  bool pack_b = true;
 };
 
 /// A function of its arguments only; `machine` is asked for the size of its caches.

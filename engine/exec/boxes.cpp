@@ -97,12 +97,17 @@ std::int64_t Boxes::size(std::int64_t box) const noexcept {
   return product;
 }
 
-std::int64_t Boxes::offsets(std::int64_t box, StrideOf stride, std::int64_t* to) const noexcept {
-  std::int64_t base = 0, filled = 1;
+std::int64_t Boxes::first(std::int64_t box, StrideOf stride) const noexcept {
+  std::int64_t offset = 0;
   each_loop(box, [&](const plan::Loop& loop, std::int64_t start, std::int64_t) {
-    base += start * (loop.*stride);
+    offset += start * (loop.*stride);
   });
-  to[0] = base;
+  return offset;
+}
+
+std::int64_t Boxes::offsets(std::int64_t box, StrideOf stride, std::int64_t* to) const noexcept {
+  std::int64_t filled = 1;
+  to[0] = first(box, stride);
   each_loop(box, [&](const plan::Loop& loop, std::int64_t, std::int64_t size) {
     filled = widen(to, filled, size, loop.*stride);
   });

@@ -39,6 +39,8 @@ class Boxes {
   std::int64_t largest() const noexcept { return largest_; }
   std::int64_t size(std::int64_t box) const noexcept;
 
+  /// Offset of the first position of a box.
+  std::int64_t first(std::int64_t box, StrideOf stride) const noexcept;
   /// Writes the offset of every position of a box, flattened; returns how many.
   std::int64_t offsets(std::int64_t box, StrideOf stride, std::int64_t* to) const noexcept;
   /// Where the unit stride of a tensor lies within a box.

@@ -34,6 +34,7 @@ struct Blocking {
   Boxes k, m, n;
   std::int64_t batch;
   Cut cut;
+  bool pack_b;
 
   Blocking(const plan::Contract& step, const Target& target)
       : mr(sizeof(T) == 4 ? target.mr_f32 : target.mr_f64),
@@ -45,6 +46,8 @@ struct Blocking {
         batch(extent(step.batch)) {
     const bool scattered = std::any_of(step.n.begin(), step.n.end(),
                                        [](const Loop& loop) { return loop.b == 1 && loop.c != 1; });
+    const bool plain =
+        step.n.size() == 1 && step.n[0].b == 1 && step.k.size() == 1 && step.k[0].b != 0;
     const Blocks blocks = choose_blocks({.rows = extent(step.m),
                                          .columns = extent(step.n),
                                          .steps = extent(step.k),
@@ -52,9 +55,11 @@ struct Blocking {
                                          .element_bytes = sizeof(T),
                                          .kc = k.largest(),
                                          .k_boxes = k.count(),
-                                         .scattered_columns = scattered},
+                                         .scattered_columns = scattered,
+                                         .plain_b = plain},
                                         {mr, nr}, machine());
     cut = blocks.cut;
+    pack_b = blocks.pack_b || cut == Cut::sums || cut == Cut::columns;
     m = Boxes(step.m, {&Loop::a}, kLine, blocks.mc, 1);
     n = Boxes(step.n, {&Loop::c, &Loop::b}, kLine, blocks.nc, nr);
   }
@@ -177,13 +182,27 @@ class PackedProduct {
     }
   };
 
-  /// c of one pair of boxes, from their packed operands.
-  void multiply(std::int64_t m_box, std::int64_t n_box, std::int64_t k_box, const T* a, const T* b,
+  /// A box of b as the kernel reads it.
+  struct BoxOfB {
+    const T* data;
+    std::int64_t stride = 0;  // 0: packed
+  };
+
+  /// A box of b where it lies.
+  BoxOfB plain_b(std::int64_t n_box, std::int64_t k_box, std::int64_t offset) const {
+    return {
+        b_.data + offset + blocking_.n.first(n_box, &Loop::b) + blocking_.k.first(k_box, &Loop::b),
+        step_.k[0].b};
+  }
+
+  /// c of one pair of boxes, from a packed one of a.
+  void multiply(std::int64_t m_box, std::int64_t n_box, std::int64_t k_box, const T* a, BoxOfB b,
                 T* c, const Scratch& scratch) const {
     const std::int64_t rows = blocking_.m.offsets(m_box, &Loop::c, scratch.rows);
     const std::int64_t columns = blocking_.n.offsets(n_box, &Loop::c, scratch.columns);
     functions_.multiply({.a = a,
-                         .b = b,
+                         .b = b.data,
+                         .b_stride = b.stride,
                          .c = c,
                          .rows = scratch.rows,
                          .columns = scratch.columns,
@@ -200,7 +219,8 @@ class PackedProduct {
     const Boxes& k = blocking_.k;
     const std::int64_t b_box = divide_up(b_.largest(k), 16) * 16;
     const auto scratch_of = [&](std::byte* block) {
-      return Scratch(blocking_, a_.largest(k), b_box * blocking_.n.count(), block);
+      return Scratch(blocking_, a_.largest(k), blocking_.pack_b ? b_box * blocking_.n.count() : 0,
+                     block);
     };
     ScratchPool pool(scratch_of(nullptr).bytes);
     const std::int64_t entries = std::clamp<std::int64_t>(
@@ -225,14 +245,16 @@ class PackedProduct {
     const std::int64_t a_offset = offset_at(step_.batch, entry, &Loop::a);
     const std::int64_t b_offset = offset_at(step_.batch, entry, &Loop::b);
     T* const c = c_ + offset_at(step_.batch, entry, &Loop::c);
-    for (std::int64_t j = 0; j < n.count(); ++j) {
+    for (std::int64_t j = 0; blocking_.pack_b && j < n.count(); ++j) {
       b_.pack(functions_, k, j, k_box, b_offset, scratch.lanes, scratch.steps,
               scratch.b + j * b_box);
     }
     for (std::int64_t i = 0; i < m.count(); ++i) {
       a_.pack(functions_, k, i, k_box, a_offset, scratch.lanes, scratch.steps, scratch.a);
       for (std::int64_t j = 0; j < n.count(); ++j) {
-        multiply(i, j, k_box, scratch.a, scratch.b + j * b_box, c, scratch);
+        const BoxOfB b =
+            blocking_.pack_b ? BoxOfB{scratch.b + j * b_box} : plain_b(j, k_box, b_offset);
+        multiply(i, j, k_box, scratch.a, b, c, scratch);
       }
     }
   }
@@ -253,8 +275,9 @@ class PackedProduct {
         std::max<std::int64_t>(1, kSharedBytes / (box_size * static_cast<std::int64_t>(sizeof(T))));
     const std::int64_t boxes = std::min(shared.boxes.count(), boxes_at_once);
     const std::int64_t k_boxes = std::clamp<std::int64_t>(boxes_at_once / boxes, 1, k.count());
-    const auto storage =
-        allocate_scratch(static_cast<std::size_t>(boxes * k_boxes * box_size) * sizeof(T));
+    const bool pack_shared = by_columns || blocking_.pack_b;
+    const auto storage = allocate_scratch(
+        pack_shared ? static_cast<std::size_t>(boxes * k_boxes * box_size) * sizeof(T) : 0);
     T* const packed = static_cast<T*>(storage->data());
     const auto scratch_of = [&](std::byte* block) {
       const std::int64_t own_size = own.largest(k);
@@ -279,6 +302,11 @@ class PackedProduct {
                      mine);
             for (std::int64_t i = 0; i < round; ++i) {
               const std::int64_t other = (start + i) % round;
+              if (!pack_shared) {
+                multiply(box, first + other, k_first + k_box, mine,
+                         plain_b(first + other, k_first + k_box, shared_offset), c, scratch);
+                continue;
+              }
               const std::int64_t slot = other * k_boxes + k_box;
               T* const theirs = packed + slot * box_size;
               packing.once(slot, [&] {
@@ -286,9 +314,9 @@ class PackedProduct {
                             scratch.lanes, scratch.steps, theirs);
               });
               if (by_columns) {
-                multiply(first + other, box, k_first + k_box, theirs, mine, c, scratch);
+                multiply(first + other, box, k_first + k_box, theirs, {mine}, c, scratch);
               } else {
-                multiply(box, first + other, k_first + k_box, mine, theirs, c, scratch);
+                multiply(box, first + other, k_first + k_box, mine, {theirs}, c, scratch);
               }
             }
           }

@@ -41,12 +41,17 @@ inline constexpr std::int64_t kLanes = hn::MaxLanes(Tag<T>());
 
 HWY_INLINE void fetch_to_l2(const void* address) { __builtin_prefetch(address, 0, 2); }
 
-// rows[r] + columns[v] + lane = (or +=) sum over steps of a[step][r] b[step][v][lane]; panels of b
-// are two vectors wide.
+// What the loop over steps has fetched to L2 meanwhile: an address, and how far it moves each step.
+struct Ahead {
+  const char* at = nullptr;
+  std::int64_t stride = 0;
+};
+
+// rows[r] + columns[v] + lane = (or +=) sum over steps of a[step][r] b[step][v][lane]; steps of b
+// are `b_stride` elements apart.
 template <class T, int R, int V>
-void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* rows,
-                   const std::int64_t* columns, Update update, const char* ahead,
-                   std::int64_t ahead_stride) {
+void multiply_tile(std::int64_t steps, const T* a, const T* b, std::int64_t b_stride,
+                   T* const* rows, const std::int64_t* columns, Update update, Ahead ahead) {
   const Tag<T> d;
   constexpr std::int64_t N = kLanes<T>;
   using Vector = hn::VFromD<Tag<T>>;
@@ -58,8 +63,8 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* rows,
   }
   const auto step = [&]() HWY_ATTR {
     hwy::Prefetch(a + 16 * R);
-    hwy::Prefetch(b + 8 * 2 * N);
-    if constexpr (V == 2 && sizeof(Vector) == 64) hwy::Prefetch(b + 8 * 2 * N + N);
+    hwy::Prefetch(b + 8 * b_stride);
+    if constexpr (V == 2 && sizeof(Vector) == 64) hwy::Prefetch(b + 8 * b_stride + N);
     Vector in[V];
     HWY_UNROLL(2)
     for (int v = 0; v < V; ++v) in[v] = hn::LoadU(d, b + v * N);
@@ -70,13 +75,13 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* rows,
       for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(row, in[v], sum[r][v]);
     }
     a += R;
-    b += 2 * N;
+    b += b_stride;
   };
   std::int64_t s = 0;
   const std::int64_t fetch = update == Update::stream ? steps : steps - kFetchSteps;
   for (; s < fetch; ++s) {
-    fetch_to_l2(ahead);
-    ahead += ahead_stride;
+    fetch_to_l2(ahead.at);
+    ahead.at += ahead.stride;
     step();
   }
   for (std::int64_t r = 0; s < steps; ++s, ++r) {
@@ -103,8 +108,8 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, T* const* rows,
 }
 
 template <class T>
-using TileFunction = void (*)(std::int64_t, const T*, const T*, T* const*, const std::int64_t*,
-                              Update, const char*, std::int64_t);
+using TileFunction = void (*)(std::int64_t, const T*, const T*, std::int64_t, T* const*,
+                              const std::int64_t*, Update, Ahead);
 
 template <class T, int V, int... R>
 constexpr std::array<TileFunction<T>, sizeof...(R)> tiles_of(std::integer_sequence<int, R...>) {
@@ -183,7 +188,7 @@ class Columns {
 
 template <class T>
 void multiply(const MultiplyBlock<T>& block) noexcept {
-  constexpr std::int64_t kWidth = 2 * kLanes<T>;
+  constexpr std::int64_t kWidth = 2 * kLanes<T>, kBytes = sizeof(T);
   constexpr std::int64_t kStagedAt[2] = {0, kLanes<T>};
   const Panels panels{.positions = block.row_count, .width = kRows};
   // A vector more: a run at the end of the last row is loaded whole.
@@ -191,12 +196,19 @@ void multiply(const MultiplyBlock<T>& block) noexcept {
   T* rows[kRows];
   for (std::int64_t j = 0; j < block.column_count; j += kWidth) {
     const Columns<T> columns(block.columns + j, std::min(kWidth, block.column_count - j));
-    const T* b = block.b + j * block.steps;
-    // The next panel of b comes to L2 while this one is used, a part of it during every tile.
-    const char* ahead = reinterpret_cast<const char*>(
-        j + kWidth < block.column_count ? b + kWidth * block.steps : b);
-    const std::int64_t ahead_stride =
-        (kWidth * static_cast<std::int64_t>(sizeof(T)) + panels.count() - 1) / panels.count();
+    const bool packed = block.b_stride == 0;
+    const std::int64_t b_stride = packed ? kWidth : block.b_stride;
+    const T* b = block.b + (packed ? j * block.steps : j);
+    // The next panel of b comes to L2 while this one is used: a part of it during every tile.
+    const T* next =
+        j + kWidth < block.column_count ? b + (packed ? kWidth * block.steps : kWidth) : b;
+    const auto ahead_of = [&](std::int64_t p) -> Ahead {
+      if (!packed) {  // one line of every row, then the other
+        return {reinterpret_cast<const char*>(next + p % 2 * kLanes<T>), b_stride * kBytes};
+      }
+      const std::int64_t stride = (kWidth * kBytes + panels.count() - 1) / panels.count();
+      return {reinterpret_cast<const char*>(next) + p * block.steps * stride, stride};
+    };
     for (std::int64_t p = 0; p < panels.count(); ++p) {
       const std::int64_t i = panels.start(p), count = panels.start(p + 1) - i;
       const auto tile = kTiles<T>[columns.vectors() - 1][static_cast<std::size_t>(count - 1)];
@@ -210,15 +222,12 @@ void multiply(const MultiplyBlock<T>& block) noexcept {
           }
         }
         const bool stream = block.update == Update::stream && misaligned % 64 == 0;
-        tile(block.steps, a, b, rows, columns.vector_at(),
-             block.update == Update::stream && !stream ? Update::store : block.update, ahead,
-             ahead_stride);
-        ahead += block.steps * ahead_stride;
+        tile(block.steps, a, b, b_stride, rows, columns.vector_at(),
+             block.update == Update::stream && !stream ? Update::store : block.update, ahead_of(p));
         continue;
       }
       for (std::int64_t r = 0; r < count; ++r) rows[r] = stage + r * kWidth;
-      tile(block.steps, a, b, rows, kStagedAt, Update::store, ahead, ahead_stride);
-      ahead += block.steps * ahead_stride;
+      tile(block.steps, a, b, b_stride, rows, kStagedAt, Update::store, ahead_of(p));
       for (std::int64_t r = 0; r < count; ++r) {
         columns.write(rows[r], block.c + block.rows[i + r], block.update);
       }
