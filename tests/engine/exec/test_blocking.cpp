@@ -60,6 +60,19 @@ TEST_SUITE("exec") {
     }
   }
 
+  TEST_CASE("only a small b of whole vectors is left unpacked, and only where it lies plainly") {
+    ProductSize product = square(512, 512);
+    CHECK(choose_blocks(product, kWide, kServer).pack_b);
+    product.plain_b = true;
+    CHECK_FALSE(choose_blocks(product, kWide, kServer).pack_b);
+    CHECK(choose_blocks(product, kWide, kDesktop).pack_b);
+    product.columns = 511;
+    CHECK(choose_blocks(product, kWide, kServer).pack_b);
+    ProductSize larger = square(1024, 512);
+    larger.plain_b = true;
+    CHECK(choose_blocks(larger, kWide, kServer).pack_b);
+  }
+
   TEST_CASE("short wide products are cut along columns") {
     const ProductSize wide{.rows = 37, .columns = 1111, .steps = 509, .kc = 509};
     CHECK(choose_blocks(wide, kWide, kServer).cut == Cut::columns);

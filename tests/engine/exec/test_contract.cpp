@@ -90,6 +90,14 @@ TEST_SUITE("exec") {
     check_sizes<float>({}, {1}, {40}, {70});
   }
 
+  TEST_CASE("whole vectors of columns, which need no packing where they lie side by side") {
+    check_sizes<float>({}, {37}, {48}, {29});
+    check_sizes<float>({}, {100}, {96}, {700});
+    check_sizes<double>({}, {61}, {40}, {300});
+    check_sizes<float>({9}, {20}, {64}, {33});
+    check_sizes<double>({9}, {20}, {8}, {65});
+  }
+
   TEST_CASE("sums longer than several blocks") {
     check_sizes<float>({}, {15}, {35}, {1700});
     check_sizes<double>({}, {15}, {35}, {900});
