@@ -41,6 +41,9 @@ void run(const plan::Contract& step, const Frame& frame) {
       if (vector_a && vector_b) return run_dot(step, frame);
       if (vector_a || vector_b) return run_matvec(step, frame);
       return run_small(step, frame);
+    case plan::Regime::stream:
+      if (run_stream(step, frame)) return;
+      break;
     case plan::Regime::outer:
     case plan::Regime::matmul:
       break;

@@ -10,6 +10,10 @@ namespace einkern::exec {
 /// Packed matrix products.
 void run_matmul(const plan::Contract& step, const Frame& frame);
 
+/// Products with a short sum over a large operand, streamed. Does nothing and says false where the
+/// strides or sizes do not suit.
+bool run_stream(const plan::Contract& step, const Frame& frame);
+
 /// A batch that has the unit stride of c and of its operands: matrices side by side in the lanes.
 /// Does nothing and says false where the strides or sizes do not suit.
 bool run_lanes(const plan::Contract& step, const Frame& frame);

@@ -85,6 +85,7 @@ std::unique_ptr<const Kernels> make_table(const NamedTarget& named) {
   auto table = std::make_unique<Kernels>();
   table->target = named.target;
   fill_matmul(table->matmul);
+  fill_stream(table->stream);
   fill_map(table->map);
   fill_reduce(table->reduce);
   fill_softmax(table->softmax);

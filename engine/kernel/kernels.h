@@ -11,6 +11,7 @@
 #include "copy.h"
 #include "map_tile.h"
 #include "matmul.h"
+#include "matmul_stream.h"
 #include "probe.h"
 #include "reduce.h"
 #include "softmax.h"
@@ -22,6 +23,7 @@ namespace einkern::kernel {
 struct Kernels {
   Target target;
   MatmulKernels matmul;
+  StreamKernels stream;
   MapKernels map;
   ReduceKernels reduce;
   SoftmaxKernels softmax;

@@ -102,20 +102,56 @@ constexpr double kSmallProducts = 4096;
 /// Fewer small matrices than this do not fill the lanes of a vector.
 constexpr double kManyMatrices = 16;
 
-Regime regime_of(const Contract& contract) {
+/// Longest sum that is streamed, and the most bytes of the operand that is packed whole.
+constexpr double kStreamedSum = 512, kStreamedRows = 1 << 20;
+/// Columns of one box: those that rows which are not packed may meet.
+constexpr double kStreamedColumns = 288;
+/// Smallest output worth its own tasks.
+constexpr double kStreamedOutput = 2 << 20;
+/// Where arithmetic takes longer than this many times as long as memory, it is arithmetic that
+/// counts, and the tiles of packed matrices are better at that.
+constexpr double kMostArithmetic = 3;
+
+/// Is this contraction bound by memory, of a form that can be streamed? Reads count at the pace of
+/// the target, like the rest: constants, never measurements.
+bool is_streamed(const Contract& contract, const Target& target) {
+  const Loops &m = contract.m, &n = contract.n, &k = contract.k;
+  if (!is_float(contract.c.dtype) || !contract.batch.empty() || m.empty() || n.empty())
+    return false;
+  const auto bytes = static_cast<double>(size_of(contract.c.dtype));
+  const double rows = extent(m), columns = extent(n), sum = extent(k);
+  const auto unit_b = [](const Loop& loop) { return loop.b == 1; };
+  if (n.back().c != 1 || static_cast<double>(n.back().size) * bytes < target.vector_bytes ||
+      (std::none_of(n.begin(), n.end(), unit_b) && std::none_of(k.begin(), k.end(), unit_b))) {
+    return false;
+  }
+  if (sum > kStreamedSum || rows * columns * bytes < kStreamedOutput) return false;
+  // More rows than are packed are read where they lie, each contiguous, for few columns.
+  const bool far = rows * sum * bytes > kStreamedRows;
+  if (far && (m.size() != 1 || k.size() != 1 || k[0].a != 1 || columns > kStreamedColumns)) {
+    return false;
+  }
+  const double peak = contract.c.dtype == DType::f32 ? target.peak_f32 : target.peak_f64;
+  const double memory = (rows + columns) * sum * bytes / target.read_bandwidth +
+                        rows * columns * bytes / target.write_bandwidth;
+  return 2 * rows * columns * sum / peak <= kMostArithmetic * memory;
+}
+
+Regime regime_of(const Contract& contract, const Target& target) {
   const double batch = extent(contract.batch), m = extent(contract.m), n = extent(contract.n),
                k = extent(contract.k);
   if (contract.k.empty()) return Regime::outer;
   if (contract.m.empty() && contract.n.empty()) return Regime::dot;
   if (batch >= kManyMatrices && m * n * k <= kSmallProducts) return Regime::small_batched;
   if (contract.m.empty() || contract.n.empty()) return Regime::matvec;
-  return Regime::matmul;
+  return is_streamed(contract, target) ? Regime::stream : Regime::matmul;
 }
 
-Contract assemble(const Operand& a, const Operand& b, const Operand& c, const Groups& groups) {
+Contract assemble(const Operand& a, const Operand& b, const Operand& c, const Groups& groups,
+                  const Target& target) {
   Contract contract{Regime::matmul, a, b, c, plain(groups.batch), plain(groups.m), plain(groups.n),
                     plain(groups.k)};
-  contract.regime = regime_of(contract);
+  contract.regime = regime_of(contract, target);
   return contract;
 }
 
@@ -123,7 +159,7 @@ Contract assemble(const Operand& a, const Operand& b, const Operand& c, const Gr
 
 Contract make_contract(const Operand& a, const std::vector<LabelId>& labels_a, const Operand& b,
                        const std::vector<LabelId>& labels_b, const Operand& c,
-                       const std::vector<LabelId>& labels_c, const Target&) {
+                       const std::vector<LabelId>& labels_c, const Target& target) {
   PairLoops pair;
   pair.add(a, labels_a, &LabelledLoop::in_a, &LabelledLoop::a);
   pair.add(b, labels_b, &LabelledLoop::in_b, &LabelledLoop::b);
@@ -132,14 +168,15 @@ Contract make_contract(const Operand& a, const std::vector<LabelId>& labels_a, c
   const bool swapped = has_unit(groups.m, &Loop::c);
   if (swapped) swap_operands(groups);
   arrange(groups);
-  return swapped ? assemble(b, a, c, groups) : assemble(a, b, c, groups);
+  return swapped ? assemble(b, a, c, groups, target) : assemble(a, b, c, groups, target);
 }
 
 SelectContract make_select_contract(const Operand& weights, const std::vector<LabelId>& labels_w,
                                     const Operand& values, const std::vector<LabelId>& labels_v,
                                     const Operand& c, const std::vector<LabelId>& labels_c,
                                     const Operand& visible,
-                                    const std::vector<LabelId>& labels_visible, const Target&) {
+                                    const std::vector<LabelId>& labels_visible,
+                                    const Target& target) {
   PairLoops pair;
   pair.add(weights, labels_w, &LabelledLoop::in_a, &LabelledLoop::a);
   pair.add(values, labels_v, &LabelledLoop::in_b, &LabelledLoop::b);
@@ -147,7 +184,7 @@ SelectContract make_select_contract(const Operand& weights, const std::vector<La
   pair.add(visible, labels_visible, nullptr, &LabelledLoop::v);
   Groups groups = groups_of(pair);
   arrange(groups);
-  return {assemble(weights, values, c, groups), visible, fourth_strides(groups.batch),
+  return {assemble(weights, values, c, groups, target), visible, fourth_strides(groups.batch),
           fourth_strides(groups.m), fourth_strides(groups.k)};
 }
 

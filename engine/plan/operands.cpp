@@ -18,6 +18,8 @@ std::string_view name_of(Regime regime) noexcept {
   switch (regime) {
     case Regime::matmul:
       return "matmul";
+    case Regime::stream:
+      return "stream";
     case Regime::small_batched:
       return "small_batched";
     case Regime::matvec:

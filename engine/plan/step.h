@@ -34,7 +34,8 @@ struct Loop {
 using Loops = std::vector<Loop>;
 
 /// Which kernel a contraction runs on; chosen by the cost model, shown by `explain`.
-enum class Regime : std::uint8_t { matmul, small_batched, matvec, dot, outer };
+/// `stream`: a short sum over a large operand, read once and written around the caches.
+enum class Regime : std::uint8_t { matmul, stream, small_batched, matvec, dot, outer };
 std::string_view name_of(Regime regime) noexcept;
 
 /// c[batch, m, n] = sum_k a[batch, m, k] b[batch, n, k]. In every group the last loop is the

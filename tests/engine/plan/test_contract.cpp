@@ -132,6 +132,22 @@ TEST_SUITE("plan") {
           Regime::matmul);
   }
 
+  TEST_CASE("a short sum that is bound by memory is streamed") {
+    const auto regime = [](std::int64_t k, std::int64_t m, std::int64_t n) {
+      return contract("km", {k, m}, "kn", {k, n}, "mn", {m, n}).regime;
+    };
+    CHECK(regime(4, 512, 4096) == Regime::stream);
+    CHECK(regime(64, 512, 4096) == Regime::matmul);    // bound by arithmetic
+    CHECK(regime(4, 128, 1024) == Regime::matmul);     // the output fits the caches
+    CHECK(regime(4, 100000, 4096) == Regime::matmul);  // both operands are large
+    CHECK(contract("bkm", {2, 4, 512}, "bkn", {2, 4, 4096}, "bmn", {2, 512, 4096}).regime ==
+          Regime::matmul);
+    // Neither the columns nor the sum are contiguous in the larger operand.
+    const Operand a{0, f32, contiguous({4, 512})}, b{1, f32, {{4, 4096}, {8192, 2}, 0}};
+    const Operand c{2, f32, contiguous({512, 4096})};
+    CHECK(plan::make_contract(a, {0, 1}, b, {0, 2}, c, {1, 2}, kTarget).regime == Regime::matmul);
+  }
+
   TEST_CASE("a matrix times a vector has its unit stride in n") {
     const Contract s = contract("mk", {4, 9}, "k", {9}, "m", {4});
     CHECK(s.a.value == 1);

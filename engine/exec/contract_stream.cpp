@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a contraction with a short sum: the rows packed once, boxes of columns packed one after
+// another while the box before is multiplied, the result written around the caches.
+#include <algorithm>
+#include <cstdint>
+
+#include "../base/machine.h"
+#include "boxes.h"
+#include "contract.h"
+#include "contract_stream_layout.h"
+#include "parallel.h"
+#include "scratch.h"
+
+namespace einkern::exec {
+namespace {
+
+using kernel::StreamBlock;
+using kernel::StreamPack;
+using kernel::StreamWriter;
+using plan::Loop;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+template <class T>
+class StreamedProduct {
+ public:
+  StreamedProduct(const plan::Contract& step, const Frame& frame, const StreamLayout& layout)
+      : step_(step),
+        layout_(layout),
+        functions_(frame.kernels.stream.of<T>()),
+        lanes_(std::max<std::int64_t>(
+            1, frame.kernels.target.vector_bytes / static_cast<int>(sizeof(T)))),
+        a_(reinterpret_cast<const T*>(frame.address(step.a))),
+        b_(reinterpret_cast<const T*>(frame.address(step.b))),
+        c_(reinterpret_cast<T*>(frame.address(step.c))),
+        row_count_(extent(step.m)),
+        step_count_(extent(step.k)),
+        steps_a_(offsets_of(layout.steps, &Loop::a)),
+        steps_b_(offsets_of(layout.steps, &Loop::b)),
+        rows_c_(offsets_of(layout.rows, &Loop::c)) {
+    rows_c_.resize(rows_c_.size() + kernel::kStreamSlack);
+  }
+
+  void run() const {
+    if (layout_.far_rows) return run_far();
+    const auto rows = pack_rows();
+    const std::int64_t boxes = layout_.boxes();
+    const std::int64_t boxes_per_task = std::clamp<std::int64_t>(boxes / 16, 1, 16);
+    ScratchPool pool(Scratch(*this, nullptr).bytes);
+    parallel_for(divide_up(boxes, boxes_per_task), work(), [&](std::int64_t task) {
+      const ScratchPool::Lease lease(pool);
+      const Scratch scratch(*this, lease.data());
+      const std::int64_t first = task * boxes_per_task;
+      run_boxes(first, std::min(first + boxes_per_task, boxes), static_cast<const T*>(rows->data()),
+                scratch);
+    });
+  }
+
+ private:
+  static constexpr std::int64_t kMostStaged = StreamWriter<T>::kMostElements;
+
+  static OffsetTable offsets_of(const plan::Loops& loops, StrideOf stride) {
+    OffsetTable table(static_cast<std::size_t>(extent(loops)));
+    list_offsets(loops, stride, table.data());
+    return table;
+  }
+
+  std::int64_t box_elements() const {
+    return (divide_up(layout_.largest_box(), lanes_) * lanes_) * step_count_ + kernel::kStreamSlack;
+  }
+
+  struct Scratch {
+    T *x[2], *stage[2];
+    T** targets;
+    std::size_t bytes;
+
+    Scratch(const StreamedProduct& product, std::byte* block) {
+      Carver carver(block);
+      for (T*& packed : x) packed = carver.take<T>(product.box_elements());
+      for (T*& staged : stage) staged = carver.take<T>(kMostStaged + kernel::kStreamSlack);
+      targets = carver.take<T*>(kMostStaged / product.lanes_ + kernel::kStreamSlack);
+      bytes = carver.bytes();
+    }
+  };
+
+  std::shared_ptr<Storage> pack_rows() const {
+    const OffsetTable rows = offsets_of(layout_.rows, &Loop::a);
+    auto storage = allocate_scratch(static_cast<std::size_t>(row_count_ * step_count_) * sizeof(T));
+    T* to = static_cast<T*>(storage->data());
+    for (std::size_t g = 0; g + 1 < layout_.first_row.size(); ++g) {
+      for (const std::int64_t s : steps_a_) {
+        for (std::int64_t r = layout_.first_row[g]; r < layout_.first_row[g + 1]; ++r) {
+          *to++ = a_[rows[static_cast<std::size_t>(r)] + s];
+        }
+      }
+    }
+    return storage;
+  }
+
+  StreamPack<T> pack_of(const StreamBox& box, T* packed) const {
+    return {.read = layout_.read,
+            .rows = box.rows.data(),
+            .outer = box.outer.data(),
+            .steps = steps_b_.data(),
+            .row_count = box.row_count,
+            .outer_count = static_cast<std::int64_t>(box.outer.size()),
+            .run = box.read_run,
+            .positions = box.positions,
+            .step_count = step_count_,
+            .source = b_ + box.source,
+            .packed = packed};
+  }
+
+  /// May results go around the caches? They must be many, and come in whole lines.
+  bool streams() const {
+    const double bytes =
+        static_cast<double>(row_count_) * static_cast<double>(extent(step_.n)) * sizeof(T);
+    constexpr std::int64_t kLine = 64 / sizeof(T);
+    bool whole = reinterpret_cast<std::uintptr_t>(c_) % 64 == 0 &&
+                 bytes > static_cast<double>(machine().l2_bytes);
+    const auto aligned = [&](const Loop& loop, std::int64_t cut) {
+      return loop.c * cut % kLine == 0;
+    };
+    for (std::size_t l = 1; l < layout_.columns.size(); ++l)
+      whole &= aligned(layout_.columns[l], 1);
+    whole &=
+        aligned(layout_.columns[0], layout_.cut[0]) || layout_.cut[0] == layout_.columns[0].size;
+    if (layout_.joined) {
+      for (const std::int64_t r : layout_.first_row)
+        whole &= rows_c_[static_cast<std::size_t>(r)] % kLine == 0;
+    } else {
+      for (const Loop& loop : layout_.rows) whole &= aligned(loop, 1);
+    }
+    return whole;
+  }
+
+  double work() const {
+    return static_cast<double>(row_count_) * static_cast<double>(extent(step_.n)) *
+           static_cast<double>(step_count_) / 4;
+  }
+
+  StreamWriter<T> writer_of(const Scratch& scratch) const {
+    StreamWriter<T> writer;
+    writer.stage[0] = scratch.stage[0];
+    writer.stage[1] = scratch.stage[1];
+    writer.targets = scratch.targets;
+    writer.stream = streams();
+    return writer;
+  }
+
+  /// A box of products without its rows.
+  StreamBlock<T> block_of(const StreamBox& box, const T* packed, StreamWriter<T>& writer) const {
+    return {.x = packed,
+            .c = c_ + box.target,
+            .place = {.run_at = box.run_at.data(),
+                      .vector_at = box.vector_at.data(),
+                      .run = box.run,
+                      .joined = layout_.joined,
+                      .group_panels = box.group_panels,
+                      .row_at = rows_c_.data()},
+            .positions = box.positions,
+            .step_count = step_count_,
+            .first_row = layout_.first_row.data(),
+            .groups = static_cast<std::int64_t>(layout_.first_row.size()) - 1,
+            .writer = &writer};
+  }
+
+  /// One box of columns, packed once; tasks take groups of rows.
+  void run_far() const {
+    const OffsetTable rows = offsets_of(layout_.rows, &Loop::a);
+    const auto storage = allocate_scratch(static_cast<std::size_t>(box_elements()) * sizeof(T));
+    T* const packed = static_cast<T*>(storage->data());
+    std::fill(packed, packed + box_elements(), T{0});
+    StreamBox box;
+    box.set(layout_, 0, lanes_);
+    functions_.pack(pack_of(box, packed));
+    const std::int64_t groups = static_cast<std::int64_t>(layout_.first_row.size()) - 1;
+    const std::int64_t groups_per_task = divide_up(groups, 64);
+    ScratchPool pool(Scratch(*this, nullptr).bytes);
+    parallel_for(divide_up(groups, groups_per_task), work(), [&](std::int64_t task) {
+      const ScratchPool::Lease lease(pool);
+      const Scratch scratch(*this, lease.data());
+      StreamWriter<T> writer = writer_of(scratch);
+      StreamBlock<T> block = block_of(box, packed, writer);
+      block.y = a_;
+      block.y_at = rows.data();
+      block.y_stride = layout_.rows[0].a;
+      block.first_row += task * groups_per_task;
+      block.groups = std::min(groups_per_task, groups - task * groups_per_task);
+      functions_.multiply(block);
+      functions_.finish(writer);
+    });
+  }
+
+  void run_boxes(std::int64_t first, std::int64_t end, const T* rows,
+                 const Scratch& scratch) const {
+    StreamWriter<T> writer = writer_of(scratch);
+    // Lanes behind the last position are multiplied, but never written.
+    for (T* const packed : scratch.x) {
+      if (layout_.largest_box() % lanes_ != 0) std::fill(packed, packed + box_elements(), T{0});
+    }
+    StreamBox boxes[2];
+    StreamPack<T> packs[2];
+    boxes[0].set(layout_, first, lanes_);
+    packs[0] = pack_of(boxes[0], scratch.x[0]);
+    functions_.pack(packs[0]);
+    for (std::int64_t index = first; index < end; ++index) {
+      const int now = static_cast<int>((index - first) % 2), then = 1 - now;
+      const bool more = index + 1 < end;
+      if (more) {
+        boxes[then].set(layout_, index + 1, lanes_);
+        packs[then] = pack_of(boxes[then], scratch.x[then]);
+      }
+      StreamBlock<T> block = block_of(boxes[now], packs[now].packed, writer);
+      block.y = rows;
+      block.next = more ? &packs[then] : nullptr;
+      functions_.multiply(block);
+    }
+    functions_.finish(writer);
+  }
+
+  const plan::Contract& step_;
+  const StreamLayout& layout_;
+  const kernel::StreamFunctions<T>& functions_;
+  const std::int64_t lanes_;
+  const T *const a_, *const b_;
+  T* const c_;
+  const std::int64_t row_count_, step_count_;
+  const OffsetTable steps_a_, steps_b_;
+  OffsetTable rows_c_;  // and kStreamSlack more
+};
+
+}  // namespace
+
+bool run_stream(const plan::Contract& step, const Frame& frame) {
+  const auto layout = stream_layout(step, frame.kernels);
+  if (!layout) return false;
+  with_float(step, [&]<class T>(T) { StreamedProduct<T>(step, frame, *layout).run(); });
+  return true;
+}
+
+}  // namespace einkern::exec
