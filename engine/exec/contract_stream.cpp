@@ -39,6 +39,7 @@ class StreamedProduct {
         steps_b_(offsets_of(layout.steps, &Loop::b)),
         rows_c_(offsets_of(layout.rows, &Loop::c)) {
     rows_c_.resize(rows_c_.size() + kernel::kStreamSlack);
+    stream_ = streams();
   }
 
   void run() const {
@@ -144,7 +145,7 @@ class StreamedProduct {
     writer.stage[0] = scratch.stage[0];
     writer.stage[1] = scratch.stage[1];
     writer.targets = scratch.targets;
-    writer.stream = streams();
+    writer.stream = stream_;
     return writer;
   }
 
@@ -227,6 +228,7 @@ class StreamedProduct {
   T* const c_;
   const std::int64_t row_count_, step_count_;
   const OffsetTable steps_a_, steps_b_;
+  bool stream_ = false;
   OffsetTable rows_c_;  // and kStreamSlack more
 };
 

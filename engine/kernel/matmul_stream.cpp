@@ -176,7 +176,7 @@ class StreamProduct {
       for (std::int64_t g = 0; g < b_.groups; ++g) {
         begin_group();
         for (std::int64_t p = first; p < end; ++p) {
-          list_lines(job);
+          list_lines(job, g);
           multiply(p, first, g);
           std::int64_t due = jobs_per_tile;
           owed += extra_jobs;
@@ -197,9 +197,11 @@ class StreamProduct {
 
   std::int64_t rows(std::int64_t g) const { return b_.first_row[g + 1] - b_.first_row[g]; }
 
-  // Sees to it that there is a line to fetch in every step of the next tile; `job` is packed next.
-  void list_lines(std::int64_t job) {
-    if (jobs_ == 0) {
+  // Sees to it that there is a line to fetch in every step of the next tile: of the jobs behind
+  // `job`, which is packed next, or of the far rows of the group behind `g`.
+  void list_lines(std::int64_t job, std::int64_t g) {
+    const bool far = b_.y_at != nullptr;
+    if (jobs_ == 0 && !far) {
       meanwhile_.lines = lines_;
       return;
     }
@@ -207,15 +209,28 @@ class StreamProduct {
     if (left >= b_.step_count) return;
     if (left > 0) std::copy(meanwhile_.lines, meanwhile_.lines + left, lines_);
     meanwhile_.lines = lines_;
-    fetched_ = std::max(fetched_, job);
-    while (left < b_.step_count && fetched_ < std::min(job + kAhead, jobs_)) {
-      left += packer_.list_lines(fetched_++, lines_ + left, kLines - left);
+    fetched_ = std::max(fetched_, far ? g : job);
+    const std::int64_t end = far ? std::min(g + 2, b_.groups) : std::min(job + kAhead, jobs_);
+    while (left < b_.step_count && fetched_ < end) {
+      const std::int64_t next = fetched_++;
+      left += far ? list_rows(next, lines_ + left, kLines - left)
+                  : packer_.list_lines(next, lines_ + left, kLines - left);
     }
     line_count_ = left;
     // Nothing to fetch: a line that is near.
     const auto* const near = reinterpret_cast<const char*>(writer_.stage[0]);
     for (; left < b_.step_count; ++left) lines_[left] = near;
-    if (line_count_ == 0) line_count_ = left;
+  }
+
+  // Lists the lines of the far rows of a group, at most `room` of them.
+  std::int64_t list_rows(std::int64_t g, const char** to, std::int64_t room) const {
+    std::int64_t count = 0;
+    for (std::int64_t r = b_.first_row[g]; r < b_.first_row[g + 1]; ++r) {
+      const auto* at = reinterpret_cast<const char*>(b_.y + b_.y_at[r]);
+      const auto* const end = reinterpret_cast<const char*>(b_.y + b_.y_at[r] + b_.step_count);
+      for (; at < end && count < room; at += 64) to[count++] = at;
+    }
+    return count;
   }
 
   void begin_group() {
