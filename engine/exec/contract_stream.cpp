@@ -87,14 +87,23 @@ class StreamedProduct {
   std::shared_ptr<Storage> pack_rows() const {
     const OffsetTable rows = offsets_of(layout_.rows, &Loop::a);
     auto storage = allocate_scratch(static_cast<std::size_t>(row_count_ * step_count_) * sizeof(T));
-    T* to = static_cast<T*>(storage->data());
-    for (std::size_t g = 0; g + 1 < layout_.first_row.size(); ++g) {
-      for (const std::int64_t s : steps_a_) {
-        for (std::int64_t r = layout_.first_row[g]; r < layout_.first_row[g + 1]; ++r) {
-          *to++ = a_[rows[static_cast<std::size_t>(r)] + s];
+    T* const packed = static_cast<T*>(storage->data());
+    const std::int64_t groups = static_cast<std::int64_t>(layout_.first_row.size()) - 1;
+    const std::int64_t groups_per_task = divide_up(groups, 64);
+    const double work = static_cast<double>(row_count_) * static_cast<double>(step_count_);
+    parallel_for(divide_up(groups, groups_per_task), work, [&](std::int64_t task) {
+      const std::int64_t end = std::min((task + 1) * groups_per_task, groups);
+      for (std::int64_t g = task * groups_per_task; g < end; ++g) {
+        const std::int64_t first = layout_.first_row[static_cast<std::size_t>(g)];
+        const std::int64_t last = layout_.first_row[static_cast<std::size_t>(g) + 1];
+        T* to = packed + first * step_count_;
+        for (const std::int64_t s : steps_a_) {
+          for (std::int64_t r = first; r < last; ++r) {
+            *to++ = a_[rows[static_cast<std::size_t>(r)] + s];
+          }
         }
       }
-    }
+    });
     return storage;
   }
 

@@ -171,19 +171,25 @@ class StreamProduct {
     // Jobs are spread evenly over the tiles.
     const std::int64_t jobs_per_tile = jobs_ / tiles, extra_jobs = jobs_ % tiles;
     std::int64_t owed = 0, job = 0;
-    for (std::int64_t first = 0; first < panels; first += b_.place.group_panels) {
-      const std::int64_t end = std::min(first + b_.place.group_panels, panels);
-      for (std::int64_t g = 0; g < b_.groups; ++g) {
-        begin_group();
-        for (std::int64_t p = first; p < end; ++p) {
-          list_lines(job, g);
-          multiply(p, first, g);
-          std::int64_t due = jobs_per_tile;
-          owed += extra_jobs;
-          if (owed >= tiles) owed -= tiles, ++due;
-          for (; due > 0; --due) packer_.run(job++);
+    // Rows that stay in L1 meet all columns before the next ones do; far rows are met once.
+    const std::int64_t block = std::max<std::int64_t>(
+        1, kNearRows / (kStreamTile * b_.step_count * static_cast<std::int64_t>(sizeof(T))));
+    for (std::int64_t row = 0; row < b_.groups; row += block) {
+      const std::int64_t rows_end = std::min(row + block, b_.groups);
+      for (std::int64_t first = 0; first < panels; first += b_.place.group_panels) {
+        const std::int64_t end = std::min(first + b_.place.group_panels, panels);
+        for (std::int64_t g = row; g < rows_end; ++g) {
+          begin_group();
+          for (std::int64_t p = first; p < end; ++p) {
+            list_lines(job, g);
+            multiply(p, first, g);
+            std::int64_t due = jobs_per_tile;
+            owed += extra_jobs;
+            if (owed >= tiles) owed -= tiles, ++due;
+            for (; due > 0; --due) packer_.run(job++);
+          }
+          end_group(first, end, g);
         }
-        end_group(first, end, g);
       }
     }
   }
@@ -192,6 +198,7 @@ class StreamProduct {
   using D = hn::ScalableTag<T>;
   static constexpr std::int64_t N = hn::MaxLanes(D()), W = kStreamVectors * N;
   static constexpr std::int64_t kLine = 64 / sizeof(T);
+  static constexpr std::int64_t kNearRows = 24 << 10;
   // Jobs ahead of the one being packed that are fetched: more would push each other out of L1.
   static constexpr std::int64_t kAhead = 2;
 
@@ -252,8 +259,8 @@ class StreamProduct {
     TileStage<T> staged;
     if (!ragged_) {
       for (std::int64_t v = 0; v < kStreamVectors; ++v) {
-        staged.to[v] = stage + v * R * N;
-        staged.stride[v] = N;
+        staged.to[v] = stage + v * N;
+        staged.stride[v] = vectors * N;
       }
       return tile(b_.step_count, x, y, b_.y_stride, meanwhile_, staged);
     }
@@ -288,19 +295,6 @@ class StreamProduct {
           std::copy(from + here, from + valid, after + r * stride + here);
         }
       }
-    }
-  }
-
-  // targets[r] = to + row_at[r]; whole vectors are read and written.
-  static HWY_INLINE void list_targets(T* to, const std::int64_t* row_at, std::int64_t rows,
-                                      T** targets) {
-    const hn::ScalableTag<std::int64_t> d;
-    constexpr std::int64_t kStep = hn::MaxLanes(hn::ScalableTag<std::int64_t>());
-    constexpr int kShift = sizeof(T) == 4 ? 2 : 3;
-    const auto base = hn::Set(d, static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(to)));
-    for (std::int64_t r = 0; r < rows; r += kStep) {
-      const auto at = hn::Add(base, hn::ShiftLeft<kShift>(hn::LoadU(d, row_at + r)));
-      hn::StoreU(at, d, reinterpret_cast<std::int64_t*>(targets + r));
     }
   }
 
@@ -350,11 +344,20 @@ class StreamProduct {
         }
       }
     } else {
-      for (std::int64_t p = begin; p < begin + positions; p += N) {
-        T* const to = b_.c + b_.place.vector_at[p / N];
-        list_targets(to, row_at, R, writer_.targets + count);
-        count += R;
+      // Neighbours one after another: the lines of a run leave together.
+      T* to[kStreamVectors] = {b_.c, b_.c, b_.c};
+      const std::int64_t vectors = (positions + N - 1) / N;
+      for (std::int64_t v = 0; v < vectors; ++v) {
+        to[v] = b_.c + b_.place.vector_at[begin / N + v];
       }
+      T** target = writer_.targets;
+      for (std::int64_t r = 0; r < R; ++r) {
+        const std::int64_t row = row_at[r];
+        HWY_UNROLL(4)
+        for (std::int64_t v = 0; v < kStreamVectors; ++v) target[v] = to[v] + row;
+        target += vectors;
+      }
+      count = R * vectors;
     }
     writer_.count = count;
     writer_.filling = 1 - writer_.filling;
