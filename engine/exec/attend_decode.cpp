@@ -155,7 +155,7 @@ template <class T>
 void DecodeFold<T>::add_block(const ScoreForm& form, std::int64_t key, std::int64_t keys,
                               const Place& ahead) {
   const kernel::DecodeFunctions<T>& functions = shared_.frame.kernels.decode.template of<T>();
-  const bool plain = form.plain();
+  const bool plain = form.plain() && form.cap == 0;
   T* const dots = plain ? work_.scores : work_.dots;
   kernel::DecodeScores<T> block{
       .q = queries(plain ? form.factor * std::numbers::log2e : 1),

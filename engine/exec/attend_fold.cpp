@@ -286,9 +286,11 @@ template <class T>
 void AttendFold<T>::score_part(const Part& part, std::int64_t first, std::int64_t last,
                                bool exponentials) {
   const bool linear = part.form->linear;
+  const double cap = linear ? part.form->cap : 0;
   const std::int64_t at = part.at + first, row = row_of(part);
   shared_.functions.scores(
-      {.q = linear ? queries(part.form->factor * std::numbers::log2e) + row : nullptr,
+      {.q = linear ? queries(part.form->factor * (cap == 0 ? std::numbers::log2e : 1)) + row
+                   : nullptr,
        .k = keys_.k,
        .k_at = keys_.k_at + part.key + first,
        .inner = linear ? inner() : 0,
@@ -296,6 +298,7 @@ void AttendFold<T>::score_part(const Part& part, std::int64_t first, std::int64_
        .bias = part.bias == nullptr ? nullptr : part.bias + first * part.bias_step + row,
        .bias_step = part.bias_step,
        .reference = exponentials ? state_.reference + row : nullptr,
+       .cap = static_cast<T>(cap * std::numbers::log2e),
        .out = work_.weights + at * width() + row,
        .sums = work_.sums + row,
        .ahead = exponentials ? ahead_of(k_ahead_, at) : kernel::Ahead<T>{}},

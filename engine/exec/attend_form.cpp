@@ -48,7 +48,7 @@ struct Known {
   bool dot = false;      // depends on the dot product
   bool uniform = false;  // depends on scalars only
   bool linear = false;   // `factor` and `bias` hold
-  double factor = 0;
+  double factor = 0, cap = 0;
   Register bias = -1;  // in the bias program; -1: 0
   Register copy = -1;  // of a register without dot, in the bias program
 };
@@ -67,7 +67,10 @@ class Walk {
     constexpr double kMost = 0x1p40;  // far from where a scaled query loses bits or overflows
     const double size = std::abs(last.factor);
     if (!last.linear || !(size <= kMost) || !(size >= 1 / kMost)) return std::nullopt;
-    LinearScore result{.factor = last.factor, .bias = {}};
+    if (last.cap != 0 && !(std::abs(last.cap) <= kMost && std::abs(last.cap) >= 1 / kMost)) {
+      return std::nullopt;
+    }
+    LinearScore result{.factor = last.factor, .cap = last.cap, .bias = {}};
     if (last.bias >= 0) result.bias = part_for(bias_, last.bias);
     return result;
   }
@@ -96,9 +99,10 @@ class Walk {
   }
 
   void visit_dot(const Instruction& code, Known& result) {
-    const auto become = [&](double factor, Register bias) {
-      result.linear = true;
-      result.factor = factor;
+    const auto become = [&](const Known& from, double times, Register bias) {
+      result.linear = from.cap == 0 || from.cap * times != 0;
+      result.factor = from.cap == 0 ? from.factor * times : from.factor;
+      result.cap = from.cap * times;
       result.bias = bias;
     };
     const auto emit = [&](Op op, Register a, Register b = -1, Register c = -1) {
@@ -106,10 +110,20 @@ class Walk {
     };
     switch (code.op) {
       case Op::load:
-        return become(1, -1);
+        result.linear = true;
+        result.factor = 1;
+        return;
+      case Op::tanh: {
+        const Known& a = known(code.a);
+        if (!a.linear || a.cap != 0 || a.bias >= 0) return;
+        result.linear = true;
+        result.factor = a.factor;
+        result.cap = 1;
+        return;
+      }
       case Op::neg: {
         const Known& a = known(code.a);
-        if (a.linear) become(-a.factor, a.bias < 0 ? -1 : emit(Op::neg, a.bias));
+        if (a.linear) become(a, -1, a.bias < 0 ? -1 : emit(Op::neg, a.bias));
         return;
       }
       case Op::mul:
@@ -118,7 +132,7 @@ class Walk {
         if (code.op == Op::mul && y.dot) std::swap(x, y);
         if (!x.linear || !y.uniform) return;
         const double value = value_of(y.copy);
-        become(code.op == Op::mul ? x.factor * value : x.factor / value,
+        become(x, code.op == Op::mul ? value : 1 / value,
                x.bias < 0 ? -1 : emit(code.op, x.bias, y.copy));
         return;
       }
@@ -126,29 +140,29 @@ class Walk {
         Known x = known(code.a), y = known(code.b);
         if (y.dot) std::swap(x, y);
         if (!x.linear || y.dot) return;
-        become(x.factor, x.bias < 0 ? y.copy : emit(Op::add, x.bias, y.copy));
+        become(x, 1, x.bias < 0 ? y.copy : emit(Op::add, x.bias, y.copy));
         return;
       }
       case Op::sub: {
         const Known x = known(code.a), y = known(code.b);
         if (x.linear && !y.dot) {
-          become(x.factor, x.bias < 0 ? emit(Op::neg, y.copy) : emit(Op::sub, x.bias, y.copy));
+          become(x, 1, x.bias < 0 ? emit(Op::neg, y.copy) : emit(Op::sub, x.bias, y.copy));
         } else if (y.linear && !x.dot) {
-          become(-y.factor, y.bias < 0 ? x.copy : emit(Op::sub, x.copy, y.bias));
+          become(y, -1, y.bias < 0 ? x.copy : emit(Op::sub, x.copy, y.bias));
         }
         return;
       }
       case Op::select: {
         if (known(code.a).dot) return;
         Known x = known(code.b), y = known(code.c);
-        hide(x, y.factor);
-        hide(y, x.factor);
-        if (!x.linear || !y.linear || x.factor != y.factor) return;
-        if (x.bias < 0 && y.bias < 0) return become(x.factor, -1);
+        hide(x, y);
+        hide(y, x);
+        if (!x.linear || !y.linear || x.factor != y.factor || x.cap != y.cap) return;
+        if (x.bias < 0 && y.bias < 0) return become(x, 1, -1);
         for (Known* side : {&x, &y}) {
           if (side->bias < 0) side->bias = zero(code.dtype);
         }
-        become(x.factor, emit(Op::select, known(code.a).copy, x.bias, y.bias));
+        become(x, 1, emit(Op::select, known(code.a).copy, x.bias, y.bias));
         return;
       }
       default:
@@ -156,12 +170,13 @@ class Walk {
     }
   }
 
-  /// A branch that is -inf whatever the dot product: linear with any factor.
-  void hide(Known& branch, double factor) {
+  /// A branch that is -inf whatever the dot product: linear with the factor of the other.
+  void hide(Known& branch, const Known& other) {
     if (branch.dot || !branch.uniform) return;
     if (value_of(branch.copy) != -std::numeric_limits<double>::infinity()) return;
     branch.linear = true;
-    branch.factor = factor;
+    branch.factor = other.factor;
+    branch.cap = other.cap;
     branch.bias = branch.copy;
   }
 

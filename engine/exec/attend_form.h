@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A score program as factor * dot + bias, where it is that.
+// A score program as factor * dot + bias, or cap * tanh(factor * dot) + bias, where it is that.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace einkern::exec {
 
-/// score = factor * dot + bias; without a bias the scores are the scaled dot products.
+/// score = factor * dot + bias, or unless `cap` is 0, cap * tanh(factor * dot) + bias.
 struct LinearScore {
-  double factor = 1;
+  double factor = 1, cap = 0;
   std::optional<map::Program> bias;  // reads no load 0
 };
 

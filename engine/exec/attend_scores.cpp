@@ -95,6 +95,7 @@ ScoreForm* AttendScores::form_for(const std::vector<map::Range>& ranges) {
   if (auto linear = linear_form(program, frame_.scalars, frame_.kernels.map)) {
     form->linear = true;
     form->factor = linear->factor;
+    form->cap = linear->cap;
     if (linear->bias) {
       form->program.emplace(*linear->bias, scalars_, frame_.kernels.map);
       const std::int64_t row_axis = rows_.innermost(), key_axis = keys_.innermost();

@@ -25,6 +25,7 @@ namespace einkern::exec {
 struct ScoreForm {
   bool linear = false;  // factor * dot + program (or 0), else program(dot)
   double factor = 1;
+  double cap = 0;  // unless 0, cap * tanh(factor * dot) in place of the product
   std::optional<kernel::TileProgram> program;
   bool by_difference = false;  // the bias depends on the difference of row and key alone,
   bool same_outside = false;   // along their innermost axes, on no outer one of theirs,

@@ -231,9 +231,56 @@ HWY_INLINE void run_tiles(const TilesOfWidth<Block>& tiles, const Block& block,
   }
 }
 
+/// Takes `keys` dot products, from `first` on, to capped scores or their exponentials.
+template <class T>
+void cap_scores(const ScoreBlock<T>& block, std::int64_t first, std::int64_t keys,
+                std::int64_t vectors) {
+  const Tag<T> d;
+  constexpr std::int64_t N = kLanes<T>;
+  const auto log2_e = hn::Set(d, static_cast<T>(0x1.71547652b82fep+0));
+  const auto cap = hn::Set(d, block.cap);
+  const bool weighs = block.reference != nullptr;
+  for (std::int64_t v = 0; v < vectors; ++v) {
+    const auto start = weighs ? hn::Neg(hn::Load(d, block.reference + v * N)) : hn::Zero(d);
+    auto total = weighs ? hn::Load(d, block.sums + v * N) : hn::Zero(d);
+    for (std::int64_t j = first; j < first + keys; ++j) {
+      T* const at = block.out + j * kWidth<T> + v * N;
+      auto bias = start;
+      if (block.bias != nullptr) {
+        bias = hn::MulAdd(hn::LoadU(d, block.bias + j * block.bias_step + v * N), log2_e, start);
+      }
+      auto score = hn::MulAdd(tanh_score(d, hn::Load(d, at)), cap, bias);
+      if (weighs) {
+        score = exp2_score(d, score);
+        total = hn::Add(total, score);
+      }
+      hn::Store(score, d, at);
+    }
+    if (weighs) hn::Store(total, d, block.sums + v * N);
+  }
+}
+
+template <class T>
+void capped_scores(const ScoreBlock<T>& block, std::int64_t vectors) {
+  constexpr std::int64_t kChunk = 24;  // stays in L1 beside the queries
+  for (std::int64_t first = 0; first < block.keys; first += kChunk) {
+    ScoreBlock<T> dots = block;
+    dots.k_at += first;
+    dots.keys = HWY_MIN(kChunk, block.keys - first);
+    dots.bias = nullptr;
+    dots.reference = nullptr;
+    dots.out += first * kWidth<T>;
+    if (dots.ahead.at != nullptr) dots.ahead.at += first;
+    dots.ahead.rows -= first;
+    run_tiles(kScoreTiles<T>[static_cast<std::size_t>(vectors - 1)], dots, dots.keys, vectors);
+    cap_scores(block, first, dots.keys, vectors);
+  }
+}
+
 template <class T>
 void scores(const ScoreBlock<T>& block, std::int64_t vectors) noexcept {
   const FlushDenormals mode;
+  if (block.cap != 0) return capped_scores(block, vectors);
   run_tiles(kScoreTiles<T>[static_cast<std::size_t>(vectors - 1)], block, block.keys, vectors);
 }
 

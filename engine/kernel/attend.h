@@ -32,6 +32,7 @@ struct ScoreBlock {
   const T* bias = nullptr;
   std::int64_t bias_step = 0;
   const T* reference = nullptr;  // [rows], subtracted; or null for scores without exponentials
+  T cap = 0;                     // unless 0: cap tanh(dot product) in place of the dot product
   T* out = nullptr;              // [keys][rows]
   T* sums = nullptr;             // [rows], exponentials are added; unused for plain scores
   Ahead<T> ahead = {};

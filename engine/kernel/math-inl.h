@@ -195,17 +195,22 @@ HWY_INLINE hn::Vec<D> log(D d, hn::Vec<D> x) {
   return keep_nan(d, x, result);
 }
 
-/// Hyperbolic tangent, (e^2x - 1) / (e^2x + 1), from exp(2|x|) - 1 so that nothing cancels.
+/// exp(2|x|) - 1 for the hyperbolic tangent, bounded where that is 1.
 template <class D>
-HWY_INLINE hn::Vec<D> tanh(D d, hn::Vec<D> x) {
+HWY_INLINE hn::Vec<D> tanh_numerator(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
   const auto magnitude = hn::Abs(x);
   const auto y = hn::Min(hn::Add(magnitude, magnitude), hn::Set(d, FloatFacts<T>::kTanhMost));
   const Reduced<D> reduced = reduce_exponent(d, y);
   const auto scale = power_of_2(d, reduced.n_bits);
-  const auto expm1 =
-      hn::MulAdd(exp_minus_1_reduced(d, reduced.r), scale, hn::Sub(scale, hn::Set(d, T{1})));
-  const auto result = hn::Div(expm1, hn::Add(expm1, hn::Set(d, T{2})));
+  return hn::MulAdd(exp_minus_1_reduced(d, reduced.r), scale, hn::Sub(scale, hn::Set(d, T{1})));
+}
+
+/// Hyperbolic tangent, (e^2x - 1) / (e^2x + 1), from exp(2|x|) - 1 so that nothing cancels.
+template <class D>
+HWY_INLINE hn::Vec<D> tanh(D d, hn::Vec<D> x) {
+  const auto expm1 = tanh_numerator(d, x);
+  const auto result = hn::Div(expm1, hn::Add(expm1, hn::Set(d, hn::TFromD<D>{2})));
   return keep_nan(d, x, hn::CopySignToAbs(result, x));
 }
 

@@ -123,6 +123,25 @@ void check_scores() {
               }
             }
             if (rows < width) CHECK(sums[rows] == 2);
+            // Capped: the dot product through tanh, the bias after it.
+            block.reference = nullptr;
+            block.cap = T{3};
+            functions.scores(block, vectors);
+            std::copy_n(out.data, keys * width, late.data);
+            functions.weigh(late.data, keys, reference.data, late_sums.data, vectors);
+            block.reference = reference.data;
+            Lined<T> raw(keys * width);
+            std::copy_n(out.data, keys * width, raw.data);
+            functions.scores(block, vectors);
+            for (std::int64_t i = 0; i < keys * width; ++i) {
+              const std::int64_t j = i / width, r = i % width;
+              if (r >= rows) continue;
+              const double bias =
+                  step == 0 ? 0 : kLog2E * static_cast<double>(block.bias[j * step + r]);
+              const double right = 3 * std::tanh(want(j, r) - bias) + bias;
+              worst = std::max(worst, std::abs(static_cast<double>(raw[i]) - right));
+              worst = std::max(worst, std::abs(static_cast<double>(out[i] / late[i]) - 1));
+            }
             CHECK(worst <= tolerance);
             CHECK(out[keys * width] == -7);  // nothing behind the last row is touched
           }
@@ -174,6 +193,37 @@ void check_exponential() {
     for (int n = -100; n <= 100; ++n) {
       CHECK(std::abs(std::ldexp(exp2(static_cast<T>(n)), -n) - 1) <= 4 * unit);
     }
+  });
+}
+
+/// tanh over its whole range, through capped scores.
+template <class T>
+void check_cap() {
+  each_target<T>([&](const AttendFunctions<T>& functions) {
+    const std::int64_t width = functions.lanes;
+    Lined<T> one(width, T{1}), out(width);
+    const std::int64_t at = 0;
+    const auto tanh = [&](T x) {
+      kernel::ScoreBlock<T> block{
+          .q = one.data, .k = &x, .k_at = &at, .inner = 1, .keys = 1, .cap = 1, .out = out.data};
+      functions.scores(block, 1);
+      return out[width - 1];
+    };
+    double worst = 0;
+    std::mt19937 random(6);
+    std::uniform_real_distribution<double> exponent(-20, 5);
+    for (int i = 0; i < 40000; ++i) {
+      const auto x = static_cast<T>(std::exp2(exponent(random)) * (i % 2 == 0 ? 1 : -1));
+      const long double want = std::tanh(static_cast<long double>(x));
+      const long double place =
+          std::ldexp(static_cast<long double>(std::numeric_limits<T>::epsilon()), std::ilogb(want));
+      worst = std::max(worst, static_cast<double>(std::abs(tanh(x) - want) / place));
+    }
+    CHECK(worst <= 3.2);
+    CHECK(tanh(kInfinity<T>) == 1);
+    CHECK(tanh(-kInfinity<T>) == -1);
+    CHECK(tanh(0) == 0);
+    CHECK(std::isnan(tanh(kNaN<T>)));
   });
 }
 
@@ -283,6 +333,10 @@ TEST_SUITE("kernel") {
   TEST_CASE("attend: powers of two") {
     check_exponential<float>();
     check_exponential<double>();
+  }
+  TEST_CASE("attend: hyperbolic tangents of caps") {
+    check_cap<float>();
+    check_cap<double>();
   }
   TEST_CASE("attend: weighted values") {
     check_values<float>();
