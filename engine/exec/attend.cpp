@@ -50,7 +50,8 @@ class AttendRun {
     if (batch_.count() == 0 || rows_.count() == 0) return;
     const auto& functions = frame_.kernels.attend.of<T>();
     const std::int64_t tile_rows = functions.lanes * functions.most_vectors;
-    const bool few = rows_.count() <= std::min(kDecodeRows, tile_rows);
+    const bool few = rows_.count() <= std::min(kDecodeRows, tile_rows) && step_.normalise &&
+                     step_.factor.code.empty();
     const AttendScores scores(step_, frame_, batch_, rows_, keys_, functions.lanes, tile_rows);
     const AttendShared<T> shared{.step = step_,
                                  .frame = frame_,

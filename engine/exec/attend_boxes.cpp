@@ -184,7 +184,7 @@ class AttendScores::BoxSearch {
     const map::Program& program = scores_.step_.scores;
     const std::vector<Range> ranges =
         map::evaluate_ranges(program, axes_, inputs_, scores_.frame_.scalars);
-    if (map::is_minus_infinity(ranges.back())) return;
+    if (may_skip(ranges, axes_)) return;
     if (is_decided(ranges)) return take(first, last, ranges, {});
     if (last - first <= kKeyGroup) {
       if (!take_keys(first, last)) take(first, last, ranges, rows_that_see());
@@ -202,19 +202,26 @@ class AttendScores::BoxSearch {
   /// Takes keys one by one when each is decided for all rows, as lengths decide them.
   bool take_keys(std::int64_t first, std::int64_t last) {
     std::vector<std::vector<Range>> all;
+    std::vector<bool> skipped;
     for (std::int64_t key = first; key < last; ++key) {
       span_axes(scores_.keys_, key, 1, axes_.size(), axes_);
       all.push_back(
           map::evaluate_ranges(scores_.step_.scores, axes_, inputs_, scores_.frame_.scalars));
+      skipped.push_back(may_skip(all.back(), axes_));
       if (!is_decided(all.back())) break;
     }
     span_axes(scores_.keys_, first, last - first, axes_.size(), axes_);
     if (!is_decided(all.back())) return false;
     for (std::int64_t key = first; key < last; ++key) {
-      const std::vector<Range>& ranges = all[static_cast<std::size_t>(key - first)];
-      if (!map::is_minus_infinity(ranges.back())) take(key, key + 1, ranges, {});
+      const auto at = static_cast<std::size_t>(key - first);
+      if (!skipped[at]) take(key, key + 1, all[at], {});
     }
     return true;
+  }
+
+  /// Do the keys of a box contribute nothing?
+  bool may_skip(const std::vector<Range>& ranges, const std::vector<IndexRange>& axes) const {
+    return scores_.may_skip(ranges.back(), axes, inputs_);
   }
 
   /// Is every condition the same on the whole box?
@@ -239,7 +246,7 @@ class AttendScores::BoxSearch {
                 axes);
       const std::vector<Range> ranges =
           map::evaluate_ranges(scores_.step_.scores, axes, inputs_, scores_.frame_.scalars);
-      if (map::is_minus_infinity(ranges.back())) continue;
+      if (may_skip(ranges, axes)) continue;
       begin = std::min(begin, v);
       end = v + 1;
     }
@@ -283,6 +290,13 @@ void AttendScores::find_segments(std::int64_t tile_rows) {
   const std::vector<bool> deciding = deciding_loads(program, inputs_.size() + 1);
   for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].decides = deciding[i + 1];
   const bool conditions = has_conditions(program);
+  // Hidden keys are left out only where their factors are numbers.
+  const map::Program& factor = step_.factor;
+  for (const map::Instruction& code : factor.code) {
+    if (code.op == map::Op::load && code.arg > 0) {
+      inputs_[static_cast<std::size_t>(code.arg) - 1].decides = true;
+    }
+  }
 
   // A class of batch positions is where the axes stand that conditions mention.
   const std::size_t rank = step_.axes.size();
@@ -292,6 +306,9 @@ void AttendScores::find_segments(std::int64_t tile_rows) {
     const auto a = static_cast<std::size_t>(axis);
     bool mentioned = false;
     for (const map::Instruction& code : program.code) {
+      mentioned |= code.op == map::Op::index && code.arg == axis;
+    }
+    for (const map::Instruction& code : factor.code) {
       mentioned |= code.op == map::Op::index && code.arg == axis;
     }
     for (const Input& input : inputs_) mentioned |= input.decides && input.strides[a] != 0;

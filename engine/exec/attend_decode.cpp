@@ -234,8 +234,7 @@ template <class T>
 bool DecodeFold<T>::finish(bool keep_finite) {
   bool finite = true;
   for (std::int64_t r = 0; r < rows_; ++r) {
-    const double total = state_.total[r];
-    const T factor = total == 0 ? T{0} : static_cast<T>(1 / total);
+    const T factor = unit_of(shared_, state_.reference[r], state_.total[r]);
     T* const row = state_.output + r * state_.output_stride;
     shared_.functions.multiply(row, state_.output_stride, factor);
     finite &= std::all_of(row, row + columns(), [](T x) { return std::isfinite(x); });

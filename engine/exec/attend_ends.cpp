@@ -36,12 +36,31 @@ void write_logsumexp(const AttendShared<T>& shared, std::int64_t batch, std::int
       reinterpret_cast<T*>(shared.frame.address(logsumexp)) + shared.batch.offset(batch, strides);
   for (std::int64_t r = 0; r < rows; ++r) {
     logs[shared.rows.offset(row + r, strides)] =
-        totals[r] == 0 ? -std::numeric_limits<T>::infinity()
-                       : static_cast<T>(static_cast<double>(references[r]) * std::numbers::ln2 +
-                                        std::log(totals[r]));
+        totals[r] == 0
+            ? static_cast<T>(shared.step.empty_row - std::numeric_limits<double>::infinity())
+            : static_cast<T>(static_cast<double>(references[r]) * std::numbers::ln2 +
+                             std::log(totals[r]));
   }
 }
 
+template <class T>
+T unit_of(const AttendShared<T>& shared, T reference, double total) {
+  const plan::Attend& step = shared.step;
+  if (!step.normalise) return T{1};
+  if (total == 0) return static_cast<T>(step.empty_row);
+  if (step.floor >= 0) {
+    const double floor = shared.frame.scalars[static_cast<std::size_t>(step.floor)].real;
+    const double logarithm = static_cast<double>(reference) * std::numbers::ln2 + std::log(total);
+    // Half the smallest number above 0.
+    constexpr double kSmallest =
+        sizeof(T) == 4 ? -150 * std::numbers::ln2 : -1075 * std::numbers::ln2;
+    if (logarithm - floor < kSmallest) return static_cast<T>(step.empty_row);
+  }
+  return static_cast<T>(1 / total);
+}
+
+template float unit_of(const AttendShared<float>&, float, double);
+template double unit_of(const AttendShared<double>&, double, double);
 template void start_from_sinks(const AttendShared<float>&, std::int64_t, std::int64_t, std::int64_t,
                                float*, double*);
 template void start_from_sinks(const AttendShared<double>&, std::int64_t, std::int64_t,

@@ -188,6 +188,7 @@ void AttendFold<T>::look_ahead(std::int64_t key) {
 template <class T>
 void AttendFold<T>::flush() {
   if (filled_ == 0) return;
+  if (!shared_.step.normalise) return flush_plainly();
   for (Part& part : parts_) prepare_part(part);
   const std::int64_t raw = empty_ ? std::min(filled_, kFirstKeys) : 0;
   if (raw > 0) raise_references(raw, true);
@@ -205,6 +206,7 @@ void AttendFold<T>::flush() {
     raise_references(filled_, false);
     score_all(0);
   }
+  if (shared_.scores.factor() != nullptr) drift = apply_factor(drift);
   add_values();
   for (std::int64_t r = 0; r < lanes(); ++r) state_.total[r] += static_cast<double>(work_.sums[r]);
   if (drift == Drift::small) shift_references();
@@ -479,7 +481,7 @@ template <class T>
 bool AttendFold<T>::finish(bool keep_finite) {
   if (empty_) std::fill_n(state_.output, columns() * width(), T{0});
   for (std::int64_t r = 0; r < lanes(); ++r) {
-    work_.factors[r] = state_.total[r] == 0 ? T{0} : static_cast<T>(1 / state_.total[r]);
+    work_.factors[r] = unit_of(shared_, state_.reference[r], state_.total[r]);
   }
   if (!shared_.functions.scale(state_.output, columns(), work_.factors, vectors_) && keep_finite)
     return false;

@@ -41,6 +41,9 @@ struct AttendShared {
 template <class T>
 void start_from_sinks(const AttendShared<T>& shared, std::int64_t batch, std::int64_t row,
                       std::int64_t rows, T* references, double* totals);
+/// What the output of a row is multiplied with.
+template <class T>
+T unit_of(const AttendShared<T>& shared, T reference, double total);
 /// Logarithms of the denominators of rows, if the step wants them.
 template <class T>
 void write_logsumexp(const AttendShared<T>& shared, std::int64_t batch, std::int64_t row,
@@ -111,6 +114,11 @@ class AttendFold {
   void raise_references(std::int64_t keys, bool all);
   void shift_references();
   void scale_state();
+  // attend_weights.cpp
+  void flush_plainly();
+  void weigh_plainly(const Part& part);
+  /// Returns the drift that is left.
+  kernel::Drift apply_factor(kernel::Drift drift);
   void add_values();
   void add_selected();
 

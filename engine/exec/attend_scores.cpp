@@ -6,6 +6,7 @@
 
 #include "../base/error.h"
 #include "attend_form.h"
+#include "attend_weights.h"
 
 namespace einkern::exec {
 namespace {
@@ -50,6 +51,12 @@ AttendScores::AttendScores(const plan::Attend& step, const Frame& frame, const A
     visible_.emplace(step.visible, frame.scalars, frame.kernels.map);
     scratch_bytes_ = std::max(scratch_bytes_, visible_->scratch_bytes());
   }
+  if (!step.factor.code.empty()) {
+    factor_.emplace(step.factor, frame.scalars, frame.kernels.map);
+    scratch_bytes_ = std::max(scratch_bytes_, factor_->scratch_bytes());
+  }
+  // Nothing says that hidden keys contribute nothing: 0 times what v holds must be 0.
+  skips_ = visible_ || !has_conditions(step.scores) || values_are_finite(step, frame);
   scalars_.push_back(map::Scalar::of(0.0));
   find_segments(tile_rows);
   for (const auto& [program, form] : forms_) {
@@ -113,6 +120,20 @@ ScoreForm* AttendScores::form_for(const std::vector<map::Range>& ranges) {
   }
   forms_.emplace_back(std::move(program), std::move(form));
   return found = forms_.back().second.get();
+}
+
+bool AttendScores::may_skip(const map::Range& scores, std::span<const map::IndexRange> axes,
+                            std::span<const map::Range> inputs) const {
+  if (!skips_) return false;
+  const auto is_zero = [](const map::Range& x) {
+    return x.low == 0 && x.high == 0 && !x.maybe_nan;
+  };
+  if (!step_.normalise) return is_zero(scores);
+  if (!map::is_minus_infinity(scores)) return false;
+  if (!factor_ || visible_) return true;
+  std::vector<map::Range> loads(inputs.begin(), inputs.end());
+  loads[0] = {0, 0, false};
+  return is_zero(map::evaluate_ranges(step_.factor, axes, loads, frame_.scalars).back());
 }
 
 std::span<const Segment> AttendScores::segments(std::int64_t batch, std::int64_t row_tile) const {

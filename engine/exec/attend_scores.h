@@ -79,6 +79,8 @@ class AttendScores {
   const ScoreForm& general() const noexcept { return general_; }
   /// Is there a program of visible keys?
   const kernel::TileProgram* visible() const noexcept { return visible_ ? &*visible_ : nullptr; }
+  /// What changes the weights, if anything does.
+  const kernel::TileProgram* factor() const noexcept { return factor_ ? &*factor_ : nullptr; }
 
   /// Largest scratch that any program here needs, and the elements `prepare` must expect.
   std::size_t scratch_bytes() const noexcept { return scratch_bytes_; }
@@ -116,6 +118,8 @@ class AttendScores {
   class BoxSearch;
 
   ScoreForm* form_for(const std::vector<map::Range>& ranges);
+  bool may_skip(const map::Range& scores, std::span<const map::IndexRange> axes,
+                std::span<const map::Range> inputs) const;
   void find_segments(std::int64_t tile_rows);
   void evaluate_all_differences(std::int64_t tile_rows);
   void evaluate_differences_of(ScoreForm& form, std::int64_t least, std::int64_t most);
@@ -129,7 +133,8 @@ class AttendScores {
   std::size_t dot_bytes_;
 
   ScoreForm general_;
-  std::optional<kernel::TileProgram> visible_;
+  std::optional<kernel::TileProgram> visible_, factor_;
+  bool skips_ = true;  // boxes whose weights are 0 need not be read
   std::size_t scratch_bytes_ = 0;
 
   std::int64_t lanes_;

@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fusion rule: scores, softmax and weighted sum become one streamed pass.
+// The fusion rules: contraction, anything elementwise, softmax, contraction become one Attend node.
 #pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "rewrite.h"
 
 namespace einkern::graph {
 
-/// An einsum of a softmax result and values, whose scores are elementwise over one einsum of
-/// queries and keys, becomes an Attend node; null otherwise. Matches structure, never names: any
-/// number of batch, row, streamed, inner and column axes in any order; views (permuted, split,
-/// merged, relabelled axes) anywhere between. Nobody else may use the weights.
+/// An einsum of two operands, one of which comes by views and factors from a softmax (by the word
+/// or by hand) of scores made from one product, becomes an Attend node; null for anything else.
+/// `why` then says what stopped it, where there is such a softmax.
+NodePtr attend_rule(const Site& site, std::string* why);
 NodePtr attend_rule(const Site& site);
 
-/// A logsumexp over the scores of an Attend node comes from that node.
+/// einsum(exp(s - max(s)), v) divided by the sum of these exponentials.
+NodePtr divided_rule(const Site& site);
+
+/// The same without a softmax: einsum, anything elementwise, einsum. Asked when the others are
+/// done, since a projection and the scores' product look like this too.
+NodePtr plain_pair_rule(const Site& site);
+
+/// The logsumexp of scores of an Attend node becomes a second result of that node.
 std::vector<NodePtr> share_logsumexp(const std::vector<NodePtr>& roots);
 
 }  // namespace einkern::graph

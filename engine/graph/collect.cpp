@@ -8,6 +8,7 @@
 
 #include "canonicalise.h"
 #include "key.h"
+#include "scalar_facts.h"
 #include "scalar_fold.h"
 #include "walk.h"
 
@@ -71,9 +72,8 @@ class Collector {
     }
     const std::int32_t slot = slot_of(*value);
     result_.scalar_of.emplace(&node, slot);
-    const bool hides = value->dtype == DType::f64 && value->real == -HUGE_VAL;
     put_number(result_.key, -1 - (std::int64_t{slot} * 8 + static_cast<int>(value->dtype)));
-    put_number(result_.key, hides);
+    put_number(result_.key, static_cast<std::int64_t>(fact_of(*value)));
   }
 
   std::int32_t slot_of(const map::Scalar& value) {

@@ -14,7 +14,7 @@ namespace einkern::graph {
 
 /// The facts about one graph. Equal keys mean that one plan serves both graphs: the key holds
 /// structure, shapes, dtypes and strides, which leaves are the same tensor and which scalars are
-/// equal, but no values (only whether a scalar is -inf, which decides what a mask hides).
+/// equal, but no values (only the facts of scalars that rules may know).
 struct Collected {
   std::vector<NodePtr> order;
   std::vector<NodePtr> leaves;       // by input position, each tensor once

@@ -3,6 +3,7 @@
 #include "lower_attend.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "../base/error.h"
 #include "lower_map.h"
@@ -22,8 +23,9 @@ void spread_strides(const plan::Operand& operand, const AxisMap& lists, const Di
     for (std::size_t i = lists[d].size(); i-- > 0;) {
       const std::int32_t axis = lists[d][i];
       if (axis < 0) {
-        const std::int32_t loop = ~axis;
-        loops[static_cast<std::size_t>(loop)].*loop_stride = stride;
+        plan::Loop& loop = loops[static_cast<std::size_t>(~axis)];
+        loop.*loop_stride = stride;
+        stride *= loop.size;
       } else {
         axes[static_cast<std::size_t>(axis)].*stride_of = stride;
         stride *= sizes[static_cast<std::size_t>(axis)];
@@ -73,6 +75,14 @@ plan::Attend lower_attend(plan::Builder& builder, const Node& node, const Attend
   spread_strides(at.v, op.v, sizes, step.axes, &ScoreAxis::v, step.columns, &Loop::b);
   spread_strides(at.out, op.out, sizes, step.axes, &ScoreAxis::out, step.columns, &Loop::c);
 
+  const bool has_keys = std::none_of(step.axes.begin(), step.axes.end(), [](const ScoreAxis& axis) {
+    return axis.role == ScoreAxis::Role::streamed && axis.size == 0;
+  });
+  step.normalise = op.normalise;
+  // A sum over no keys at all is 0 however the weights are spelled.
+  if (op.nan_when_empty && has_keys) step.empty_row = std::numeric_limits<double>::quiet_NaN();
+  if (op.floor != nullptr) step.floor = scalar_of.at(op.floor.get());
+
   AxisMap rows;  // axes of the scores that remain after the softmax
   for (std::size_t d = 0; d < op.scores.size(); ++d) {
     if (!std::binary_search(op.normalised.begin(), op.normalised.end(), d)) {
@@ -88,10 +98,15 @@ plan::Attend lower_attend(plan::Builder& builder, const Node& node, const Attend
   }
 
   MapEmitter emitter(builder, sizes, places, scalar_of, 1);
-  const Node* scores = node.inputs[3].get();
+  std::size_t input = 3;
+  const Node* scores = node.inputs[input++].get();
   step.scores = emitter.take_program(emitter.emit(scores, op.scores, node.type.dtype));
+  if (op.has_factor) {
+    const Node* factor = node.inputs[input++].get();
+    step.factor = emitter.take_program(emitter.emit(factor, op.factor, node.type.dtype));
+  }
   if (op.has_visible) {
-    step.visible = emitter.take_program(emit_visible(emitter, *node.inputs[4], op.scores));
+    step.visible = emitter.take_program(emit_visible(emitter, *node.inputs[input], op.scores));
   }
   step.inputs = emitter.inputs();
   return step;

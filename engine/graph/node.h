@@ -124,23 +124,29 @@ struct SelectEinsum {
   std::size_t weights;
 };
 
-/// The dot products of the Attend node whose scores this is part of: known only tile by tile.
+/// The dot products of the Attend node whose scores this is part of, or the weights of one whose
+/// factor it is part of: known only tile by tile.
 struct Dot {};
 /// Scores, softmax and weighted sum in one. Inputs: q, k, v, the scores (elementwise nodes and
-/// views over a Dot), then `visible` and the sink where there are such.
+/// views over a Dot), then the factor of the weights (over another Dot), `visible` and the sink
+/// where there are such.
 struct Attend {
   struct Axis {
     plan::ScoreAxis::Role role;
     std::int64_t size;
   };
+  using Lists = std::vector<std::vector<std::int32_t>>;
   std::vector<Axis> axes;  // the axes of the scores, cut as fine as the views on the way need
   // What the axes of each tensor are made of, outermost first: numbers of `axes`, or ~i for the
   // i-th inner axis (of q and k) or column axis (of v and out); empty for an axis that broadcasts.
-  std::vector<std::vector<std::int32_t>> scores, q, k, v, out;
+  Lists scores, q, k, v, out, factor;
   std::vector<std::int64_t> inner, columns;  // sizes
   Alignment sink;                            // of the sink to the axes of the scores that remain
   std::vector<std::size_t> normalised;       // axes of the scores that do not
-  bool has_visible = false, has_sink = false;
+  bool has_factor = false, has_visible = false, has_sink = false;
+  bool normalise = true;        // false: the scores are the weights
+  bool nan_when_empty = false;  // rows that are -inf everywhere give NaN, else 0
+  NodePtr floor;                // a scalar that the subtracted maximum never falls below, or null
   NodePtr replaced;  // the scores before they were taken apart, for others that share them
 };
 /// The logsumexp that the Attend node in input 0 finds on its way.

@@ -7,6 +7,7 @@
 #include "../exec/execute.h"
 #include "attend_rule.h"
 #include "canonicalise.h"
+#include "near_miss.h"
 #include "rewrite.h"
 #include "verify.h"
 #include "walk.h"
@@ -61,9 +62,12 @@ std::shared_ptr<const Prepared> prepare(const std::vector<NodePtr>& roots,
   graph.roots = canonicalise(graph.roots);
   if (options.fuse) {
     graph.roots = rewrite(graph.roots, fusion_rules());
+    graph.roots = rewrite(graph.roots, later_fusion_rules());
     graph.roots = share_logsumexp(graph.roots);
   }
-  return std::make_shared<const Prepared>(Prepared{lower(graph, options, target), target});
+  plan::Plan plan = lower(graph, options, target);
+  if (options.fuse) plan.unfused = near_misses(graph.roots);
+  return std::make_shared<const Prepared>(Prepared{std::move(plan), target});
 }
 
 std::int64_t prepared_count() { return prepared; }

@@ -7,15 +7,20 @@
 
 namespace einkern::graph {
 
-std::vector<NodePtr> rewrite(const std::vector<NodePtr>& roots, const std::vector<Rule>& rules) {
-  // A rule that keeps applying to its own result would never end: more rounds than any chain of
-  // rules needs is a fault of the rules.
-  constexpr int kMostRounds = 100;
+UserCounts count_users(const std::vector<NodePtr>& roots) {
   UserCounts users;
   for (const NodePtr& node : topological_order(roots)) {
     for (const NodePtr& input : node->inputs) ++users[input.get()];
   }
   for (const NodePtr& root : roots) ++users[root.get()];
+  return users;
+}
+
+std::vector<NodePtr> rewrite(const std::vector<NodePtr>& roots, const std::vector<Rule>& rules) {
+  // A rule that keeps applying to its own result would never end: more rounds than any chain of
+  // rules needs is a fault of the rules.
+  constexpr int kMostRounds = 100;
+  const UserCounts users = count_users(roots);
   return transform(roots, [&](NodePtr node, const Node& original) {
     for (int round = 0;; ++round) {
       EINKERN_CHECK(round < kMostRounds);

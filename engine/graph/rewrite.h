@@ -13,6 +13,7 @@ namespace einkern::graph {
 
 /// How many users (roots included) every node of the graph has before rewriting.
 using UserCounts = std::unordered_map<const Node*, std::int64_t>;
+UserCounts count_users(const std::vector<NodePtr>& roots);
 
 /// Where a rule is asked: the node with its inputs already rewritten, and as it was before.
 struct Site {
@@ -29,8 +30,9 @@ struct Rule {
 
 /// Rules that give nodes their meaning; they run on every route.
 const std::vector<Rule>& semantic_rules();
-/// Rules that make programs fast; they run unless fusion is off.
+/// Rules that make programs fast; they run unless fusion is off, the second list after the first.
 const std::vector<Rule>& fusion_rules();
+const std::vector<Rule>& later_fusion_rules();
 
 /// The graph after `rules`: inputs first, every node until no rule applies to it.
 std::vector<NodePtr> rewrite(const std::vector<NodePtr>& roots, const std::vector<Rule>& rules);

@@ -54,7 +54,7 @@ std::optional<AxisMap> ScoreAxes::parted(const std::vector<std::int32_t>& list,
   for (std::size_t i = 0; i < parts.size(); ++i) {
     std::int64_t missing = parts[i];
     while (missing > 1) {
-      if (next == list.size()) return std::nullopt;
+      if (next == list.size() || list[next] < 0) return std::nullopt;
       const std::int64_t size = sizes_[static_cast<std::size_t>(list[next])];
       if (size > missing) {
         if (size % missing == 0) wanted = Cut{list[next], missing};
@@ -90,8 +90,9 @@ std::optional<AxisMap> ScoreAxes::inwards(const Node& view, const AxisMap& axes,
     for (std::size_t i = 0; i < axes.size(); ++i) result[permute->order[i]] = axes[i];
     return result;
   }
+  if (const auto* expand = std::get_if<Expand>(&view.op)) return replaced(axes, expand->at, 1, {});
   if (std::holds_alternative<Relabel>(view.op)) return axes;
-  return std::nullopt;  // Slice, Expand
+  return std::nullopt;  // Slice
 }
 
 std::optional<AxisMap> ScoreAxes::outwards(const Node& view, const AxisMap& axes,

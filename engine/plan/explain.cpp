@@ -171,8 +171,9 @@ std::string explain(const Plan& plan, const Target& target) {
   text += copies.count == 0
               ? "copies: none\n"
               : fmt::format("copies: {}, {}\n", copies.count, scaled(copies.bytes, "B"));
-  return text +
-         fmt::format("workspace: {}\n", scaled(static_cast<double>(plan.workspace_bytes()), "B"));
+  text += fmt::format("workspace: {}\n", scaled(static_cast<double>(plan.workspace_bytes()), "B"));
+  for (const std::string& miss : plan.unfused) text += fmt::format("not fused: {}\n", miss);
+  return text;
 }
 
 std::string explain_json(const Plan& plan, const Target& target) {
@@ -181,11 +182,15 @@ std::string explain_json(const Plan& plan, const Target& target) {
     steps += fmt::format("{}\n    {}", i > 0 ? "," : "",
                          json_step(plan.steps[i], plan.estimates[i], plan.notes[i]));
   }
+  std::string unfused;
+  for (const std::string& miss : plan.unfused) {
+    unfused += (unfused.empty() ? "" : ", ") + quoted(miss);
+  }
   return fmt::format(
       "{{\n  \"target\": {},\n  \"path\": {},\n  \"steps\": [{}{}],\n  \"copies\": {},\n"
-      "  \"workspace_bytes\": {}\n}}\n",
+      "  \"workspace_bytes\": {},\n  \"not_fused\": [{}]\n}}\n",
       quoted(target.name), quoted(plan.path), steps, plan.steps.empty() ? "" : "\n  ",
-      copies_of(plan).count, plan.workspace_bytes());
+      copies_of(plan).count, plan.workspace_bytes(), unfused);
 }
 
 }  // namespace einkern::plan

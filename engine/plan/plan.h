@@ -35,6 +35,7 @@ struct Plan {
   std::int32_t scalars = 0;                // of the caller, in front of the scalar table
   std::vector<map::Scalar> constants;      // the plan's own, behind them
   std::string path;                        // contraction path in linear form, for explain
+  std::vector<std::string> unfused;        // what might have been one streamed pass, and why not
 
   /// Largest sum of live temporaries, in bytes.
   std::int64_t workspace_bytes() const;

@@ -114,21 +114,29 @@ struct ScoreAxis {
 /// The fused pair of contractions, a fold over the streamed axes without a score tensor:
 ///   dot[b,r,s]   = sum_inner q[b,r,inner] k[b,s,inner]
 ///   score[b,r,s] = scores(dot, inputs..., scalars..., position)
-///   out[b,r,e]   = sum_s softmax_s(score)[b,r,s] v[b,s,e]
+///   out[b,r,e]   = sum_s factor(softmax_s(score), inputs..., position)[b,r,s] v[b,s,e]
 /// `axes` are the axes of the scores in the order that the program's `index` and the inputs'
-/// layouts count them. Load 0 of the program is the dot product; inputs[i] is load i + 1. Where the
-/// scores are -inf for every s, the row of out is 0 and logsumexp is -inf. `sink` (if value >= 0):
-/// one more logit per row; `logsumexp` (if value >= 0): natural logarithm of the denominator, sink
-/// included; both have layouts over all axes of the scores, stride 0 on streamed ones. `visible`,
-/// when not empty, is a boolean program over the same loads: products where it is false contribute
-/// nothing whatever v holds.
+/// layouts count them. Load 0 of the program is the dot product; inputs[i] is load i + 1. `sink`
+/// (if value >= 0): one more logit per row; `logsumexp` (if value >= 0): natural logarithm of the
+/// denominator, sink included; both have layouts over all axes of the scores, stride 0 on streamed
+/// ones. `visible`, when not empty, is a boolean program over the same loads: products where it is
+/// false contribute nothing whatever v holds; when it is empty, 0 times NaN is NaN.
+///
+/// `factor`, when not empty, changes every weight: load 0 is the weight, in which it is linear and
+/// 0 at 0. Without `normalise` the scores themselves are the weights. Where the scores are -inf for
+/// every s, the row of out is `empty_row` (0 or NaN) and logsumexp is -inf or NaN. `floor` (if >=
+/// 0, a scalar's place): rows whose denominator exp(score - floor) underflows are empty too, as
+/// they are where the maximum that is subtracted never falls below it.
 struct Attend {
   Operand q, k, v, out, sink, logsumexp;
   std::vector<ScoreAxis> axes;
   Loops inner;    // strides a: q, b: k
   Loops columns;  // strides b: v, c: out
-  map::Program scores, visible;
+  map::Program scores, visible, factor;
   std::vector<Operand> inputs;
+  bool normalise = true;
+  double empty_row = 0;
+  std::int32_t floor = -1;
 };
 
 /// Every element of `in` (integers) lies in low..high; otherwise the run fails with a ValueError

@@ -144,6 +144,11 @@ const std::vector<Form>& forms() {
          return einsum("bhqk,hde,bhkd->bqe",
                        {softmax(causal(s), 3), rnd({3, 4, 7}, 4, t), rnd({2, 3, 6, 4}, 3, t)});
        }},
+      {"a row that is summed after",
+       [](DType t) {
+         const Expr s = einsum("hqd,hkd->hqk", {rnd({2, 5, 4}, 1, t), rnd({2, 6, 4}, 2, t)});
+         return einsum("hqk,hkd->hd", {softmax(s, 2), rnd({2, 6, 4}, 3, t)});
+       }},
       {"one key and one query",
        [](DType t) {
          const Expr s = einsum("qd,kd->qk", {rnd({1, 4}, 1, t), rnd({1, 4}, 2, t)});
@@ -182,29 +187,67 @@ TEST_SUITE("graph") {
     CHECK(worst(fused[1], plain[1]) < 1e-14);
   }
 
-  TEST_CASE("what is no streamed pair stays plain, and right") {
+  TEST_CASE("what is no streamed pair stays plain, and right, and the plan says why") {
     const Tensor q = rnd({2, 5, 4}, 1, f64), k = rnd({2, 6, 4}, 2, f64), v = rnd({2, 6, 4}, 3, f64);
     const Expr s = einsum("hqd,hkd->hqk", {q, k});
     const Expr p = softmax(s, 2);
-    const std::vector<std::pair<std::string, std::vector<Expr>>> misses = {
-        {"weights wanted as well", {einsum("hqk,hkd->hqd", {p, v}), p}},
-        {"normalised over what is kept", {einsum("hqk,hkd->hqd", {softmax(s, 1), v})}},
+    const auto sum = [&](const Expr& weights) { return einsum("hqk,hkd->hqd", {weights, v}); };
+    const auto reduced = [](plan::ReduceOp op, const Expr& x) {
+      return graph::reduce("reduce", op, x, {2}, true);
+    };
+    const Expr e = exp(s);
+    const std::string weights = "weights (h=2, q=5, k=6), 480 bytes: ";
+    struct Miss {
+      std::string name;
+      std::vector<Expr> exprs;
+      std::string why;
+    };
+    const std::vector<Miss> misses = {
+        {"weights wanted as well", {sum(p), p}, weights + "the weights are wanted elsewhere too"},
+        {"normalised over what is kept",
+         {sum(softmax(s, 1))},
+         weights + "the einsum keeps an axis that the softmax runs over"},
         {"talking heads",
-         {einsum("gqk,gkd->gqd",
-                 {softmax(einsum("hqk,hg->gqk", {s, rnd({2, 2}, 4, f64)}), 2), v})}},
-        {"weights changed in between", {einsum("hqk,hkd->hqd", {mul(p, p), v})}},
-        {"a row that is summed after", {einsum("hqk,hkd->hd", {p, v})}},
+         {einsum("gqk,gkd->gqd", {softmax(einsum("hqk,hg->gqk", {s, rnd({2, 2}, 4, f64)}), 2), v})},
+         "the keys have an axis that the values lack, as of other heads"},
+        {"relative positions",
+         {sum(softmax(add(s, einsum("hqd,hqkd->hqk", {q, rnd({2, 5, 6, 4}, 4, f64)})), 2))},
+         weights + "the scores are made of two products"},
+        {"weights changed in between",
+         {sum(exp(p))},
+         weights + "what changes the weights is not linear in them"},
+        {"weights squared", {sum(mul(p, p))}, weights + "the weights are wanted elsewhere too"},
         {"part of the weights",
          {einsum("hqk,hkd->hqd",
-                 {graph::slice("slice", p, 2, 0, 3, 1), graph::slice("slice", v, 1, 0, 3, 1)})}},
+                 {graph::slice("slice", p, 2, 0, 3, 1), graph::slice("slice", v, 1, 0, 3, 1)})},
+         weights + "only a slice of the weights is summed"},
+        {"by hand, without the maximum",
+         {sum(div(e, reduced(plan::ReduceOp::sum, e)))},
+         weights + "no maximum is subtracted before exp"},
+        {"by hand, with another maximum",
+         {sum(div(
+             exp(sub(s, reduced(plan::ReduceOp::max, mul(s, 2)))),
+             reduced(plan::ReduceOp::sum, exp(sub(s, reduced(plan::ReduceOp::max, mul(s, 2)))))))},
+         weights + "what is subtracted before exp is no maximum of the same scores"},
+        {"weights of another dtype",
+         {sum(graph::cast(softmax(graph::cast(s, f32), 2), f64))},
+         "weights (h=2, q=5, k=6), 240 bytes: "
+         "what changes the weights is not linear in them"},
+        {"scores that were given",
+         {sum(softmax(rnd({2, 5, 6}, 5, f64), 2))},
+         "no einsum with all the axes that are summed makes the scores"},
     };
-    for (const auto& miss : misses) {
-      CAPTURE(miss.first);
-      const std::vector<Expr>& exprs = miss.second;
-      CHECK_FALSE(fuses(exprs));
-      const auto value = eval(exprs), plain = eval(exprs, {.fuse = false});
+    for (const Miss& miss : misses) {
+      CAPTURE(miss.name);
+      CHECK(explain(miss.exprs).find(" attend ") == std::string::npos);
+      CHECK(explain(miss.exprs).find("not fused: weights (") != std::string::npos);
+      CHECK_MESSAGE(explain(miss.exprs).find(miss.why + "\n") != std::string::npos,
+                    explain(miss.exprs));
+      CHECK(explain_json(miss.exprs).find(miss.why + "\"]") != std::string::npos);
+      const auto value = eval(miss.exprs), plain = eval(miss.exprs, {.fuse = false});
       CHECK(value[0].to_vector<double>() == plain[0].to_vector<double>());
     }
+    CHECK(explain({sum(p)}).find("not fused") == std::string::npos);
   }
 
   TEST_CASE("hidden keys contribute nothing on the fused route either") {

@@ -71,7 +71,8 @@ workspace: 64 B
      "flops": 0, "bytes_read": 0, "bytes_written": 480, "seconds": 1.24e-07}
   ],
   "copies": 1,
-  "workspace_bytes": 64
+  "workspace_bytes": 64,
+  "not_fused": []
 }
 )");
   }
@@ -81,7 +82,7 @@ workspace: 64 B
           "target test\nnothing to do\ncopies: none\nworkspace: 0 B\n");
     CHECK(explain_json(plan::Plan{}, kTarget) ==
           "{\n  \"target\": \"test\",\n  \"path\": \"\",\n  \"steps\": [],\n  \"copies\": 0,\n"
-          "  \"workspace_bytes\": 0\n}\n");
+          "  \"workspace_bytes\": 0,\n  \"not_fused\": []\n}\n");
   }
 
   TEST_CASE("JSON strings are escaped") {
