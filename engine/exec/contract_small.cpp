@@ -1,80 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs many small matrix products: side by side in the lanes, or one by one in registers.
+// Runs many small matrix products in registers.
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
-#include "../base/machine.h"
 #include "../base/small_vector.h"
 #include "boxes.h"
 #include "contract.h"
 #include "parallel.h"
-#include "scratch.h"
+#include "stores.h"
 
 namespace einkern::exec {
 namespace {
 
 using plan::Loop;
-using OffsetList = SmallVector<std::int64_t, 16>;
+using plan::Loops;
+using OffsetList = SmallVector<std::int64_t, 64>;
 
-// Lanes of a task. Fewer than 64 are short runs in as many streams as the matrices have elements.
-constexpr std::int64_t kLeastLanes = 64, kMostLanes = 256;
-// Matrices of a task: some microseconds of work.
-constexpr std::int64_t kMatrices = 256;
+// Elements of the three tensors that a task touches: some microseconds of work.
+constexpr std::int64_t kTaskElements = 32768;
+// Matrices of a task are a multiple of this, so that tasks meet at the ends of lines.
+constexpr std::int64_t kMatrices = 16;
+// Copies that a product needs, and results on their way around the caches, are kept in L1.
+constexpr std::int64_t kStageBytes = 16 << 10;
 
-OffsetList offsets_of(const plan::Loops& loops, StrideOf stride) {
+OffsetList offsets_of(const Loops& loops, StrideOf stride) {
   OffsetList offsets(static_cast<std::size_t>(extent(loops)));
   list_offsets(loops, stride, offsets.data());
   return offsets;
 }
 
-template <class T>
-const T* data_of(const plan::Operand& operand, const Frame& frame) {
-  return reinterpret_cast<const T*>(frame.address(operand));
+bool is_linear(const Loops& loops) { return loops.size() <= 1; }
+std::int64_t step_of(const Loops& loops, StrideOf stride) {
+  return loops.empty() ? 0 : loops.back().*stride;
 }
-
-template <class T>
-void run_lanes_of(const plan::Contract& step, const Frame& frame, std::int64_t chunk) {
-  const Loop lanes = step.batch.back();
-  const plan::Loops outer(step.batch.begin(), step.batch.end() - 1);
-  const OffsetList rows_a = offsets_of(step.m, &Loop::a), rows_c = offsets_of(step.m, &Loop::c);
-  const OffsetList columns_b = offsets_of(step.n, &Loop::b);
-  const OffsetList columns_c = offsets_of(step.n, &Loop::c);
-  const OffsetList steps_a = offsets_of(step.k, &Loop::a), steps_b = offsets_of(step.k, &Loop::b);
-  const auto size = [](const OffsetList& list) { return static_cast<std::int64_t>(list.size()); };
-  kernel::LaneBlock<T> whole{.rows_a = rows_a.data(),
-                             .rows_c = rows_c.data(),
-                             .columns_b = columns_b.data(),
-                             .columns_c = columns_c.data(),
-                             .steps_a = steps_a.data(),
-                             .steps_b = steps_b.data(),
-                             .row_count = size(rows_a),
-                             .column_count = size(columns_b),
-                             .steps = size(steps_a),
-                             .same_a = lanes.a == 0,
-                             .same_b = lanes.b == 0};
-  const T* const a = data_of<T>(step.a, frame);
-  const T* const b = data_of<T>(step.b, frame);
-  T* const c = reinterpret_cast<T*>(frame.address(step.c));
-  const std::int64_t chunks = (lanes.size + chunk - 1) / chunk;
-  const std::int64_t tiles = extent(outer) * chunks;
-  const double products = static_cast<double>(whole.row_count) *
-                          static_cast<double>(whole.column_count) *
-                          static_cast<double>(whole.steps);
-  parallel_for(tiles, products * static_cast<double>(extent(step.batch)), [&](std::int64_t tile) {
-    const std::int64_t entry = tile / chunks, first = tile % chunks * chunk;
-    kernel::LaneBlock<T> block = whole;
-    block.lanes = std::min(chunk, lanes.size - first);
-    block.a = a + offset_at(outer, entry, &Loop::a) + first * lanes.a;
-    block.b = b + offset_at(outer, entry, &Loop::b) + first * lanes.b;
-    block.c = c + offset_at(outer, entry, &Loop::c) + first;
-    frame.kernels.matmul.of<T>().multiply_lanes(block);
-  });
-}
-
 /// Are the positions of `loops` neighbours in this tensor?
-bool contiguous_along(const plan::Loops& loops, StrideOf stride) {
+bool is_dense(const Loops& loops, StrideOf stride) {
   return loops.empty() || (loops.size() == 1 && loops[0].*stride == 1);
+}
+
+/// The loop with the most positions goes inside: that many matrices are a single call.
+Loops longest_last(Loops loops) {
+  const auto longest = std::max_element(
+      loops.begin(), loops.end(), [](const Loop& x, const Loop& y) { return x.size < y.size; });
+  if (longest != loops.end()) std::rotate(longest, longest + 1, loops.end());
+  return loops;
 }
 
 template <class T>
@@ -83,119 +52,183 @@ class SmallProducts {
   SmallProducts(const plan::Contract& step, const Frame& frame)
       : step_(step),
         functions_(frame.kernels.matmul.of<T>()),
-        a_(data_of<T>(step.a, frame)),
-        b_(data_of<T>(step.b, frame)),
+        moves_(frame.kernels.copy),
+        a_(reinterpret_cast<const T*>(frame.address(step.a))),
+        b_(reinterpret_cast<const T*>(frame.address(step.b))),
         c_(reinterpret_cast<T*>(frame.address(step.c))),
-        rows_a_(offsets_of(step.m, &Loop::a)),
-        rows_c_(offsets_of(step.m, &Loop::c)),
-        columns_b_(offsets_of(step.n, &Loop::b)),
-        columns_c_(offsets_of(step.n, &Loop::c)),
-        steps_a_(offsets_of(step.k, &Loop::a)),
-        steps_b_(offsets_of(step.k, &Loop::b)),
-        gather_b_(!contiguous_along(step.n, &Loop::b)),
-        scatter_c_(!contiguous_along(step.n, &Loop::c)) {
-    // Copies of b and c whose columns are neighbours.
-    if (gather_b_) dense_steps_ = dense(steps_b_.size());
-    if (scatter_c_) dense_rows_ = dense(rows_c_.size());
+        batch_(longest_last(step.batch)),
+        inner_(batch_.empty() ? Loop{} : batch_.back()),
+        rows_(extent(step.m)),
+        columns_(extent(step.n)),
+        steps_(extent(step.k)) {
+    copy_a_ = !is_linear(step.m) || !is_linear(step.k);
+    copy_b_ = !is_dense(step.n, &Loop::b) || !is_linear(step.k);
+    if (!is_dense(step.n, &Loop::c) || !is_linear(step.m)) {
+      out_ = Out::scattered;
+    } else if (stores_for(static_cast<double>(extent(step.batch)) * static_cast<double>(rows_) *
+                          static_cast<double>(columns_) * sizeof(T)) == kernel::Stores::streaming) {
+      const std::int64_t row = step_of(step.m, &Loop::c);
+      if (inner_.c == rows_ * columns_ && (rows_ == 1 || row == columns_)) {
+        out_ = Out::matrices;
+      } else if (inner_.c == columns_) {
+        out_ = Out::rows;
+      }
+    }
+    if (copy_a_ || out_ == Out::scattered) {
+      m_a_ = offsets_of(step.m, &Loop::a);
+      m_c_ = offsets_of(step.m, &Loop::c);
+    }
+    if (copy_b_ || out_ == Out::scattered) {
+      n_b_ = offsets_of(step.n, &Loop::b);
+      n_c_ = offsets_of(step.n, &Loop::c);
+    }
+    if (copy_a_ || copy_b_) {
+      k_a_ = offsets_of(step.k, &Loop::a);
+      k_b_ = offsets_of(step.k, &Loop::b);
+    }
+    a_size_ = copy_a_ ? rows_ * steps_ : 0;
+    b_size_ = copy_b_ ? steps_ * columns_ : 0;
+    c_size_ = out_ == Out::direct ? 0 : rows_ * columns_;
   }
 
   void run() const {
-    const std::int64_t batch = extent(step_.batch);
-    const double products = static_cast<double>(rows_a_.size()) *
-                            static_cast<double>(columns_b_.size()) *
-                            static_cast<double>(steps_a_.size());
-    parallel_for((batch + kMatrices - 1) / kMatrices, products * static_cast<double>(batch),
-                 [&](std::int64_t tile) {
-                   run_range(tile * kMatrices, std::min((tile + 1) * kMatrices, batch));
-                 });
+    const std::int64_t batch = extent(batch_);
+    const std::int64_t elements = rows_ * steps_ + steps_ * columns_ + rows_ * columns_;
+    const std::int64_t task = std::max<std::int64_t>(kTaskElements / elements, 1);
+    const std::int64_t at_once = (task + kMatrices - 1) / kMatrices * kMatrices;
+    const double products =
+        static_cast<double>(rows_) * static_cast<double>(columns_) * static_cast<double>(steps_);
+    const double work = static_cast<double>(batch) * (products / 4 + static_cast<double>(elements));
+    parallel_for((batch + at_once - 1) / at_once, work, [&](std::int64_t tile) {
+      const std::int64_t first = tile * at_once, end = std::min(first + at_once, batch);
+      const std::int64_t bytes =
+          (a_size_ + b_size_ + c_size_) * static_cast<std::int64_t>(sizeof(T));
+      if (bytes <= kStageBytes) {
+        alignas(64) std::byte stage[kStageBytes];
+        run_range(first, end, reinterpret_cast<T*>(stage),
+                  bytes == 0 ? end - first : kStageBytes / bytes);
+      } else {
+        SmallVector<T, 1> stage(static_cast<std::size_t>(a_size_ + b_size_ + c_size_));
+        run_range(first, end, stage.data(), 1);
+      }
+      if (out_ == Out::matrices || out_ == Out::rows) moves_.fence();
+    });
   }
 
  private:
-  // Matrices whose operands lie ready at a time.
-  static constexpr std::int64_t kGroup = 8;
+  /// What becomes of a product: written where it belongs; element by element; streamed, where the
+  /// matrices or equal rows of them are neighbours.
+  enum class Out : std::uint8_t { direct, scattered, matrices, rows };
 
-  OffsetList dense(std::size_t rows) const {
-    OffsetList offsets(rows);
-    for (std::size_t i = 0; i < rows; ++i) {
-      offsets[i] = static_cast<std::int64_t>(i * columns_b_.size());
-    }
-    return offsets;
-  }
-
-  void run_range(std::int64_t first, std::int64_t end) const {
-    const kernel::SmallBlock<T> block{.rows_a = rows_a_.data(),
-                                      .rows_c = scatter_c_ ? dense_rows_.data() : rows_c_.data(),
-                                      .steps_a = steps_a_.data(),
-                                      .steps_b = gather_b_ ? dense_steps_.data() : steps_b_.data(),
-                                      .row_count = static_cast<std::int64_t>(rows_a_.size()),
-                                      .column_count = static_cast<std::int64_t>(columns_b_.size()),
-                                      .steps = static_cast<std::int64_t>(steps_a_.size())};
-    const std::size_t b_size = gather_b_ ? steps_b_.size() * columns_b_.size() : 0;
-    const std::size_t c_size = scatter_c_ ? rows_c_.size() * columns_b_.size() : 0;
-    SmallVector<T, 512> copies((b_size + c_size) * kGroup);
-    for (std::int64_t group = first; group < end; group += kGroup) {
-      const std::int64_t count = std::min(kGroup, end - group);
-      const T *a[kGroup], *b[kGroup];
-      T *c[kGroup], *target[kGroup];
-      for (std::int64_t e = 0; e < count; ++e) {
-        T* const copy = copies.data() + static_cast<std::size_t>(e) * (b_size + c_size);
-        a[e] = a_ + offset_at(step_.batch, group + e, &Loop::a);
-        b[e] = b_ + offset_at(step_.batch, group + e, &Loop::b);
-        target[e] = c_ + offset_at(step_.batch, group + e, &Loop::c);
-        if (gather_b_) b[e] = gather(b[e], copy);
-        c[e] = scatter_c_ ? copy + b_size : target[e];
-      }
-      functions_.multiply_small(block, a, b, c, count);
-      if (!scatter_c_) continue;
-      for (std::int64_t e = 0; e < count; ++e) scatter(c[e], target[e]);
+  /// At most `most` matrices at a time.
+  void run_range(std::int64_t first, std::int64_t end, T* stage, std::int64_t most) const {
+    for (std::int64_t at = first; at < end;) {
+      const std::int64_t count = std::min({most, end - at, inner_.size - at % inner_.size});
+      run_some(a_ + offset_at(batch_, at, &Loop::a), b_ + offset_at(batch_, at, &Loop::b),
+               c_ + offset_at(batch_, at, &Loop::c), count, stage);
+      at += count;
     }
   }
 
-  const T* gather(const T* from, T* to) const {
-    T* out = to;
-    for (const std::int64_t step : steps_b_) {
-      for (const std::int64_t column : columns_b_) *out++ = from[step + column];
+  void run_some(const T* a, const T* b, T* c, std::int64_t count, T* stage) const {
+    kernel::SmallBlock<T> block{
+        .a = a,
+        .b = b,
+        .c = c,
+        .a_entry = inner_.a,
+        .a_row = step_of(step_.m, &Loop::a),
+        .a_step = step_of(step_.k, &Loop::a),
+        .b_entry = inner_.b,
+        .b_step = step_of(step_.k, &Loop::b),
+        .c_entry = inner_.c,
+        .c_row = step_of(step_.m, &Loop::c),
+        .rows = rows_,
+        .columns = columns_,
+        .steps = steps_,
+        .count = count,
+    };
+    if (copy_a_) {
+      for (std::int64_t e = 0; e < count; ++e) gather_a(a + e * inner_.a, stage + e * a_size_);
+      block.a = stage;
+      block.a_entry = a_size_;
+      block.a_row = steps_;
+      block.a_step = 1;
+      stage += count * a_size_;
     }
-    return to;
+    if (copy_b_) {
+      for (std::int64_t e = 0; e < count; ++e) gather_b(b + e * inner_.b, stage + e * b_size_);
+      block.b = stage;
+      block.b_entry = b_size_;
+      block.b_step = columns_;
+      stage += count * b_size_;
+    }
+    if (out_ != Out::direct) {
+      block.c = stage;
+      block.c_entry = out_ == Out::rows ? columns_ : c_size_;
+      block.c_row = out_ == Out::rows ? count * columns_ : columns_;
+    }
+    functions_.multiply_small(block);
+    switch (out_) {
+      case Out::direct:
+        break;
+      case Out::scattered:
+        for (std::int64_t e = 0; e < count; ++e) scatter(stage + e * c_size_, c + e * inner_.c);
+        break;
+      case Out::matrices:
+        stream(stage, c, count * c_size_);
+        break;
+      case Out::rows:
+        for (std::int64_t i = 0; i < rows_; ++i) {
+          stream(stage + i * count * columns_, c + i * step_of(step_.m, &Loop::c),
+                 count * columns_);
+        }
+        break;
+    }
+  }
+
+  void stream(const T* from, T* to, std::int64_t elements) const {
+    moves_.stream(from, to, elements * static_cast<std::int64_t>(sizeof(T)));
+  }
+
+  void gather_a(const T* from, T* to) const {
+    for (const std::int64_t row : m_a_) {
+      for (const std::int64_t step : k_a_) *to++ = from[row + step];
+    }
+  }
+
+  void gather_b(const T* from, T* to) const {
+    const std::int64_t column = step_of(step_.n, &Loop::b);
+    if (is_linear(step_.n) && is_dense(step_.k, &Loop::b) && column > 0) {
+      const auto transpose = sizeof(T) == 4 ? moves_.transpose_4 : moves_.transpose_8;
+      transpose(from, column, to, columns_, columns_, steps_, kernel::Stores::cached);
+      return;
+    }
+    for (const std::int64_t step : k_b_) {
+      for (const std::int64_t at : n_b_) *to++ = from[step + at];
+    }
   }
 
   void scatter(const T* from, T* to) const {
-    for (const std::int64_t row : rows_c_) {
-      for (const std::int64_t column : columns_c_) to[row + column] = *from++;
+    for (const std::int64_t row : m_c_) {
+      for (const std::int64_t column : n_c_) to[row + column] = *from++;
     }
   }
 
   const plan::Contract& step_;
   const kernel::MatmulFunctions<T>& functions_;
+  const kernel::CopyKernels& moves_;
   const T *const a_, *const b_;
   T* const c_;
-  const OffsetList rows_a_, rows_c_, columns_b_, columns_c_, steps_a_, steps_b_;
-  const bool gather_b_, scatter_c_;
-  OffsetList dense_steps_, dense_rows_;
+  const Loops batch_;
+  const Loop inner_;
+  const std::int64_t rows_, columns_, steps_;
+  Out out_ = Out::direct;
+  bool copy_a_ = false, copy_b_ = false;
+  std::int64_t a_size_ = 0, b_size_ = 0, c_size_ = 0;  // elements of copies, per matrix
+  OffsetList m_a_, m_c_, n_b_, n_c_, k_a_, k_b_;
 };
 
 }  // namespace
-
-bool run_lanes(const plan::Contract& step, const Frame& frame) {
-  if (step.batch.empty()) return false;
-  const Loop& lanes = step.batch.back();
-  const auto fits = [](std::int64_t stride) { return stride == 0 || stride == 1; };
-  if (lanes.c != 1 || lanes.size < 8 || !fits(lanes.a) || !fits(lanes.b)) return false;
-  const std::int64_t m = extent(step.m), n = extent(step.n), k = extent(step.k);
-  // The chunk of both operands and of c must stay in L2.
-  const auto lane_bytes = static_cast<double>(size_of(step.c.dtype)) *
-                          (static_cast<double>(m) * static_cast<double>(k) +
-                           static_cast<double>(n) * static_cast<double>(k) +
-                           static_cast<double>(m) * static_cast<double>(n));
-  const double room = static_cast<double>(machine().l2_bytes) / 2 / lane_bytes;
-  const bool streams = m == 1 || n == 1;  // every element is used once: nothing needs to stay
-  if (!streams && room < static_cast<double>(std::min(kLeastLanes, lanes.size))) return false;
-  const auto chunk = static_cast<std::int64_t>(
-      std::clamp(room, static_cast<double>(kLeastLanes), static_cast<double>(kMostLanes)));
-  with_float(step,
-             [&]<class T>(T) { run_lanes_of<T>(step, frame, chunk / kLeastLanes * kLeastLanes); });
-  return true;
-}
 
 void run_small(const plan::Contract& step, const Frame& frame) {
   with_float(step, [&]<class T>(T) { SmallProducts<T>(step, frame).run(); });

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs contractions that read every element of a big operand once: matrix times vector, dots and
-// products without a sum.
+// Runs contractions that read every element of a big operand once: matrix times vector, and dots.
 #include <algorithm>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
+#include "../base/small_vector.h"
 #include "boxes.h"
 #include "contract.h"
 #include "parallel.h"
+#include "scratch.h"
 
 namespace einkern::exec {
 namespace {
@@ -33,8 +34,9 @@ bool unit_last(Loops& loops, StrideOf stride) {
   return true;
 }
 
-std::vector<std::int64_t> offsets_of(const Loops& loops, StrideOf stride) {
-  std::vector<std::int64_t> offsets(static_cast<std::size_t>(extent(loops)));
+using OffsetList = SmallVector<std::int64_t, 64>;
+OffsetList offsets_of(const Loops& loops, StrideOf stride) {
+  OffsetList offsets(static_cast<std::size_t>(extent(loops)));
   list_offsets(loops, stride, offsets.data());
   return offsets;
 }
@@ -86,7 +88,8 @@ void run_dot_of(const plan::Contract& step, const Frame& frame) {
   const std::int64_t pieces = divide_up(run.size, kSumBlock);
   const std::int64_t runs_at_once = std::clamp<std::int64_t>(kSumBlock / run.size, 1, runs);
   const std::int64_t parts = divide_up(runs, runs_at_once) * pieces;
-  std::vector<T> sums(static_cast<std::size_t>(parts * batch));
+  // A sum in one part goes where it belongs.
+  SmallVector<T, 1024> sums(static_cast<std::size_t>(parts == 1 ? 0 : parts * batch));
   const auto part_sum = [&](std::int64_t entry, std::int64_t part) {
     const T* const x = a + offset_at(step.batch, entry, &Loop::a);
     const T* const y = b + offset_at(step.batch, entry, &Loop::b);
@@ -107,9 +110,12 @@ void run_dot_of(const plan::Contract& step, const Frame& frame) {
   parallel_for(divide_up(parts * batch, parts_at_once), work, [&](std::int64_t tile) {
     const std::int64_t end = std::min((tile + 1) * parts_at_once, parts * batch);
     for (std::int64_t i = tile * parts_at_once; i < end; ++i) {
-      sums[static_cast<std::size_t>(i)] = part_sum(i / parts, i % parts);
+      T& to =
+          parts == 1 ? c[offset_at(step.batch, i, &Loop::c)] : sums[static_cast<std::size_t>(i)];
+      to = part_sum(i / parts, i % parts);
     }
   });
+  if (parts == 1) return;
   for (std::int64_t entry = 0; entry < batch; ++entry) {
     T sum = sums[static_cast<std::size_t>(entry * parts)];
     for (std::int64_t part = 1; part < parts; ++part) {
@@ -131,83 +137,143 @@ class MatrixVector {
         w_(reinterpret_cast<const T*>(frame.address(step.m.empty() ? step.b : step.a))),
         x_(reinterpret_cast<const T*>(frame.address(step.m.empty() ? step.a : step.b))),
         c_(reinterpret_cast<T*>(frame.address(step.c))),
-        free_(step.m.empty() ? step.n : step.m),
+        outer_(step.m.empty() ? step.n : step.m),
         sums_(step.k) {
     by_rows_ = unit_last(sums_, of_w_);
-    by_columns_ = !by_rows_ && unit_last(free_, of_w_);
-    k_w_ = offsets_of(sums_, of_w_);
-    k_x_ = offsets_of(sums_, of_x_);
+    if (by_rows_) {
+      along_ = take_last(sums_);
+      runs_w_ = offsets_of(sums_, of_w_);
+      runs_x_ = offsets_of(sums_, of_x_);
+    } else if (unit_last(outer_, of_w_)) {
+      across_ = take_last(outer_);
+    }
+    batch_ = extent(step.batch);
+    rows_ = extent(outer_);
+    count_ = extent(step.k);
+    piece_ = std::min(across_.size, kPiece);
+    pieces_ = divide_up(across_.size, piece_);
+    blocks_ = batch_ * rows_ * pieces_;
+    cut_sums();
   }
 
-  void run() const {
-    const std::int64_t batch = extent(step_.batch);
-    const auto sums = static_cast<std::int64_t>(k_w_.size());
-    // The vectors of all entries, contiguous in the order of the sums.
-    std::vector<T> x(static_cast<std::size_t>(batch * sums));
-    for (std::int64_t entry = 0; entry < batch; ++entry) {
-      const T* const from = x_ + offset_at(step_.batch, entry, of_x_);
-      T* const to = x.data() + entry * sums;
-      for (std::size_t p = 0; p < k_x_.size(); ++p) to[p] = from[k_x_[p]];
+  void run() {
+    if (by_rows_ && along_.*of_x_ != 1) gather_vectors();
+    std::shared_ptr<Storage> memory;
+    if (parts_ > 1) {
+      memory = allocate_scratch(static_cast<std::size_t>(parts_ * results()) * sizeof(T));
+      partial_ = static_cast<T*>(memory->data());
     }
-
-    Loops outer = free_;
-    Loop run;  // outputs computed together
-    if (by_columns_) run = take_last(outer);
-    const std::int64_t rows = extent(outer);
-    const std::int64_t piece = std::min(run.size, kPiece);
-    const std::int64_t pieces = divide_up(run.size, piece);
-    const std::int64_t outputs = batch * rows * pieces;
-    const std::int64_t at_once =
-        std::clamp<std::int64_t>(kTaskElements / (piece * sums), 1, outputs);
-    const double work = static_cast<double>(batch) * static_cast<double>(rows) *
-                        static_cast<double>(run.size) * static_cast<double>(sums);
-    parallel_for(divide_up(outputs, at_once), work, [&](std::int64_t tile) {
-      const std::int64_t end = std::min((tile + 1) * at_once, outputs);
-      for (std::int64_t i = tile * at_once; i < end; ++i) {
-        const std::int64_t entry = i / pieces / rows, row = i / pieces % rows;
-        const std::int64_t start = i % pieces * piece;
-        const T* const w = w_ + offset_at(step_.batch, entry, of_w_) +
-                           offset_at(outer, row, of_w_) + start * (run.*of_w_);
-        T* const c = c_ + offset_at(step_.batch, entry, &Loop::c) +
-                     offset_at(outer, row, &Loop::c) + start * run.c;
-        const T* const vector = x.data() + entry * sums;
-        if (by_columns_) {
-          columns(w, vector, std::min(piece, run.size - start), c, run.c);
-        } else {
-          *c = row_sum(w, vector);
-        }
-      }
+    const std::int64_t at_once = std::clamp<std::int64_t>(
+        kTaskElements / (piece_ * std::min(part_, count_)), 1, blocks_ * parts_);
+    const double work = static_cast<double>(results()) * static_cast<double>(count_);
+    parallel_for(divide_up(blocks_ * parts_, at_once), work, [&](std::int64_t task) {
+      const std::int64_t end = std::min((task + 1) * at_once, blocks_ * parts_);
+      for (std::int64_t i = task * at_once; i < end; ++i) run_block(i % blocks_, i / blocks_);
     });
+    if (parts_ > 1) add_parts();
   }
 
  private:
   // Outputs of a task: they stay in L1 while the rows pass by.
   static constexpr std::int64_t kPiece = 4096 / sizeof(T);
+  // Sums are cut where there are fewer blocks of outputs than this.
+  static constexpr std::int64_t kManyBlocks = 16;
+  // Factors that lie ready at a time.
+  static constexpr std::int64_t kFactors = 256;
 
-  T row_sum(const T* w, const T* x) const {
-    T sum = 0;
-    if (!by_rows_) {
-      for (std::size_t p = 0; p < k_w_.size(); ++p) sum += w[k_w_[p]] * x[p];
-      return sum;
+  std::int64_t results() const { return batch_ * rows_ * across_.size; }
+
+  void cut_sums() {
+    const std::int64_t most = std::max(kSumBlock / piece_ / kFactors, std::int64_t{1}) * kFactors;
+    const bool one_run = !by_rows_ || sums_.empty();
+    part_ = blocks_ < kManyBlocks && one_run && count_ >= 2 * most ? most : count_;
+    parts_ = divide_up(count_, part_);
+  }
+
+  /// Copies of the vectors, contiguous in the order of the sums.
+  void gather_vectors() {
+    vectors_ = allocate_scratch(static_cast<std::size_t>(batch_ * count_) * sizeof(T));
+    T* to = static_cast<T*>(vectors_->data());
+    for (std::int64_t entry = 0; entry < batch_; ++entry) {
+      const T* const from = x_ + offset_at(step_.batch, entry, of_x_);
+      for (const std::int64_t run : runs_x_) {
+        for (std::int64_t p = 0; p < along_.size; ++p) *to++ = from[run + p * (along_.*of_x_)];
+      }
     }
-    const auto run = static_cast<std::size_t>(sums_.back().size);
-    for (std::size_t p = 0; p < k_w_.size(); p += run) {
-      sum += functions_.dot(w + k_w_[p], x + p, static_cast<std::int64_t>(run));
+  }
+
+  void run_block(std::int64_t block, std::int64_t part) const {
+    const std::int64_t start = block % pieces_ * piece_,
+                       size = std::min(piece_, across_.size - start);
+    const std::int64_t row = block / pieces_ % rows_, entry = block / pieces_ / rows_;
+    const std::int64_t first = part * part_, last = std::min(first + part_, count_);
+    const T* const w = w_ + offset_at(step_.batch, entry, of_w_) + offset_at(outer_, row, of_w_) +
+                       start * (across_.*of_w_);
+    const T* const x = x_ + offset_at(step_.batch, entry, of_x_);
+    T* const c = parts_ > 1
+                     ? partial_ + part * results() + (entry * rows_ + row) * across_.size + start
+                     : c_ + offset_at(step_.batch, entry, &Loop::c) +
+                           offset_at(outer_, row, &Loop::c) + start * across_.c;
+    const std::int64_t c_stride = parts_ > 1 ? 1 : across_.c;
+    if (by_rows_) {
+      *c = row_sum(w, x, entry, first, last);
+    } else {
+      columns(w, x, first, last, size, c, c_stride);
+    }
+  }
+
+  T row_sum(const T* w, const T* x, std::int64_t entry, std::int64_t first,
+            std::int64_t last) const {
+    const T* const copied =
+        vectors_ ? static_cast<const T*>(vectors_->data()) + entry * count_ : nullptr;
+    if (runs_w_.size() == 1) {
+      return functions_.dot(w + first, (copied != nullptr ? copied : x) + first, last - first);
+    }
+    T sum = 0;
+    for (std::size_t r = 0; r < runs_w_.size(); ++r) {
+      const T* const run =
+          copied != nullptr ? copied + static_cast<std::int64_t>(r) * along_.size : x + runs_x_[r];
+      sum += functions_.dot(w + runs_w_[r], run, along_.size);
     }
     return sum;
   }
 
-  void columns(const T* w, const T* x, std::int64_t size, T* c, std::int64_t c_stride) const {
-    T staged[kPiece];
-    T* const y = c_stride == 1 ? c : staged;
-    functions_.weighted_rows({.x = w,
-                              .rows = k_w_.data(),
-                              .weights = x,
-                              .row_count = static_cast<std::int64_t>(k_w_.size()),
-                              .size = size,
-                              .y = y});
-    if (c_stride == 1) return;
+  void columns(const T* w, const T* x, std::int64_t first, std::int64_t last, std::int64_t size,
+               T* c, std::int64_t c_stride) const {
+    T staged[kPiece], weights[kFactors];
+    std::int64_t rows[kFactors];
+    T* const y = c_stride == 1 || size == 1 ? c : staged;
+    for (std::int64_t at = first; at < last; at += kFactors) {
+      const std::int64_t count = std::min(kFactors, last - at);
+      for (std::int64_t p = 0; p < count; ++p) {
+        rows[p] = sum_offset(at + p, of_w_);
+        weights[p] = x[sum_offset(at + p, of_x_)];
+      }
+      functions_.weighted_rows({.x = w,
+                                .rows = rows,
+                                .weights = weights,
+                                .row_count = count,
+                                .size = size,
+                                .y = y,
+                                .add = at != first});
+    }
+    if (y == c) return;
     for (std::int64_t i = 0; i < size; ++i) c[i * c_stride] = staged[i];
+  }
+
+  std::int64_t sum_offset(std::int64_t p, StrideOf stride) const {
+    return sums_.size() == 1 ? p * (sums_[0].*stride) : offset_at(sums_, p, stride);
+  }
+
+  /// Adds the parts of every sum in order.
+  void add_parts() const {
+    for (std::int64_t i = 0; i < results(); ++i) {
+      T sum = partial_[i];
+      for (std::int64_t part = 1; part < parts_; ++part) sum += partial_[part * results() + i];
+      const std::int64_t row = i / across_.size % rows_, entry = i / across_.size / rows_;
+      c_[offset_at(step_.batch, entry, &Loop::c) + offset_at(outer_, row, &Loop::c) +
+         i % across_.size * across_.c] = sum;
+    }
   }
 
   const plan::Contract& step_;
@@ -215,42 +281,17 @@ class MatrixVector {
   const StrideOf of_w_, of_x_;
   const T *const w_, *const x_;
   T* const c_;
-  Loops free_, sums_;
-  bool by_rows_ = false, by_columns_ = false;
-  std::vector<std::int64_t> k_w_, k_x_;
+  Loops outer_, sums_;          // free labels and contracted ones, less those taken out below
+  Loop along_;                  // contracted, unit stride in w
+  Loop across_;                 // free, unit stride in w: outputs computed together
+  bool by_rows_ = false;        // along_ there is
+  OffsetList runs_w_, runs_x_;  // of the runs along along_
+  std::int64_t batch_ = 1, rows_ = 1, count_ = 1;
+  std::int64_t piece_ = 1, pieces_ = 1, blocks_ = 1;  // of across_
+  std::int64_t part_ = 1, parts_ = 1;                 // of a sum
+  std::shared_ptr<Storage> vectors_;
+  T* partial_ = nullptr;
 };
-
-template <class T>
-void run_products(const plan::Contract& step, const Frame& frame) {
-  const auto* const a = reinterpret_cast<const T*>(frame.address(step.a));
-  const auto* const b = reinterpret_cast<const T*>(frame.address(step.b));
-  auto* const c = reinterpret_cast<T*>(frame.address(step.c));
-  Loops outer = step.batch;
-  outer.insert(outer.end(), step.m.begin(), step.m.end());
-  outer.insert(outer.end(), step.n.begin(), step.n.end());
-  const bool contiguous = unit_last(outer, &Loop::c);
-  const Loop run = take_last(outer);
-  const std::int64_t rows = extent(outer);
-  const std::int64_t piece = std::min(run.size, kTaskElements);
-  const std::int64_t pieces = divide_up(run.size, piece);
-  const std::int64_t at_once = std::clamp<std::int64_t>(kTaskElements / piece, 1, rows * pieces);
-  const double work = static_cast<double>(rows) * static_cast<double>(run.size);
-  parallel_for(divide_up(rows * pieces, at_once), work, [&](std::int64_t tile) {
-    const std::int64_t end = std::min((tile + 1) * at_once, rows * pieces);
-    for (std::int64_t i = tile * at_once; i < end; ++i) {
-      const std::int64_t row = i / pieces, start = i % pieces * piece;
-      const std::int64_t size = std::min(piece, run.size - start);
-      const T* const x = a + offset_at(outer, row, &Loop::a) + start * run.a;
-      const T* const y = b + offset_at(outer, row, &Loop::b) + start * run.b;
-      T* const z = c + offset_at(outer, row, &Loop::c) + start * run.c;
-      if (contiguous) {
-        frame.kernels.matmul.of<T>().products(x, run.a, y, run.b, z, size);
-      } else {
-        for (std::int64_t p = 0; p < size; ++p) z[p * run.c] = x[p * run.a] * y[p * run.b];
-      }
-    }
-  });
-}
 
 }  // namespace
 
@@ -260,13 +301,6 @@ void run_dot(const plan::Contract& step, const Frame& frame) {
 
 void run_matvec(const plan::Contract& step, const Frame& frame) {
   with_float(step, [&]<class T>(T) { MatrixVector<T>(step, frame).run(); });
-}
-
-void run_outer(const plan::Contract& step, const Frame& frame) {
-  // A real outer product has layouts worth packing for; the rest is elementwise.
-  constexpr std::int64_t kMatrix = 16;
-  if (extent(step.m) >= kMatrix && extent(step.n) >= kMatrix) return run_matmul(step, frame);
-  with_float(step, [&]<class T>(T) { run_products<T>(step, frame); });
 }
 
 }  // namespace einkern::exec

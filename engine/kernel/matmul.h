@@ -74,31 +74,62 @@ struct MultiplyBlock {
       Update::store;  // stream: as store, around the caches where whole lines are written
 };
 
-/// c[rows_c[i] + columns_c[j] + l] = sum_p a[rows_a[i] + steps_a[p] + l] b[columns_b[j] +
-/// steps_b[p] + l] for l < lanes: as many small products side by side. An operand that is the same
-/// for all lanes is read at l = 0.
+/// Elements of a cache line: what the lanes of many small products come in.
+template <class T>
+inline constexpr std::int64_t kLineOf = 64 / sizeof(T);
+
+/// c[i c_row + j c_column + l] = sum_p a[i a_row + p a_step + at_a(l)] b[j b_column + p b_step +
+/// at_b(l)] for l < lanes, where the lanes of an operand come in lines: at_a(l) = l / line * a_line
+/// + l % line. As many small products side by side.
 template <class T>
 struct LaneBlock {
   const T* a = nullptr;
   const T* b = nullptr;
   T* c = nullptr;
-  const std::int64_t *rows_a = nullptr, *rows_c = nullptr;
-  const std::int64_t *columns_b = nullptr, *columns_c = nullptr;
-  const std::int64_t *steps_a = nullptr, *steps_b = nullptr;
-  std::int64_t row_count = 0, column_count = 0, steps = 0, lanes = 0;
-  bool same_a = false, same_b = false;
+  std::int64_t a_row = 0, a_step = 0, a_line = kLineOf<T>;
+  std::int64_t b_column = 0, b_step = 0, b_line = kLineOf<T>;
+  std::int64_t c_row = 0, c_column = 0;
+  std::int64_t rows = 0, columns = 0, steps = 0, lanes = 0;
+  bool stream = false;  // around the caches; every line of c is aligned
 };
 
-/// c[rows_c[i] + j] = sum_p a[rows_a[i] + steps_a[p]] b[steps_b[p] + j]: one small product whose
-/// columns are neighbours in memory.
+/// packed[(l / line * runs + r) line + l % line] = source[at[r] + l] for l < lanes, or
+/// source[at[r]] for all of them: the lines of all runs side by side, the last one padded with
+/// zeros.
+template <class T>
+struct LanePack {
+  const T* source = nullptr;
+  const std::int64_t* at = nullptr;
+  std::int64_t runs = 0, lanes = 0;
+  bool same = false;  // one element for all lanes
+  T* packed = nullptr;
+  std::int64_t line = 0;
+};
+
+/// c[e c_entry + i c_row + j] = sum_p a[e a_entry + i a_row + p a_step] b[e b_entry + p b_step + j]
+/// for e < count: many small products whose columns are neighbours in memory.
 template <class T>
 struct SmallBlock {
-  const std::int64_t *rows_a = nullptr, *rows_c = nullptr;
-  const std::int64_t *steps_a = nullptr, *steps_b = nullptr;
-  std::int64_t row_count = 0, column_count = 0, steps = 0;
+  const T* a = nullptr;
+  const T* b = nullptr;
+  T* c = nullptr;
+  std::int64_t a_entry = 0, a_row = 0, a_step = 0;
+  std::int64_t b_entry = 0, b_step = 0;
+  std::int64_t c_entry = 0, c_row = 0;
+  std::int64_t rows = 0, columns = 0, steps = 0, count = 0;
 };
 
-/// y[i] = sum_p weights[p] x[rows[p] + i] for i < size, in order of p.
+/// c[r c_row + i] = a[r a_row + i a_step] b[r b_row + i b_step] for r < rows, i < columns.
+template <class T>
+struct ProductBlock {
+  const T* a = nullptr;
+  const T* b = nullptr;
+  T* c = nullptr;
+  std::int64_t a_row = 0, a_step = 0, b_row = 0, b_step = 0, c_row = 0;
+  std::int64_t rows = 0, columns = 0;
+};
+
+/// y[i] = (or +=) sum_p weights[p] x[rows[p] + i] for i < size, in order of p.
 template <class T>
 struct WeightedRows {
   const T* x = nullptr;
@@ -106,6 +137,7 @@ struct WeightedRows {
   const T* weights = nullptr;
   std::int64_t row_count = 0, size = 0;
   T* y = nullptr;
+  bool add = false;
 };
 
 /// The kernels of one element type.
@@ -113,16 +145,13 @@ template <class T>
 struct MatmulFunctions {
   void (*pack)(const PackBlock<T>& block) noexcept = nullptr;
   void (*multiply)(const MultiplyBlock<T>& block) noexcept = nullptr;
+  void (*pack_lanes)(const LanePack<T>& block) noexcept = nullptr;
   void (*multiply_lanes)(const LaneBlock<T>& block) noexcept = nullptr;
-  /// The same small product for operands at `count` places.
-  void (*multiply_small)(const SmallBlock<T>& block, const T* const* a, const T* const* b,
-                         T* const* c, std::int64_t count) noexcept = nullptr;
+  void (*multiply_small)(const SmallBlock<T>& block) noexcept = nullptr;
   void (*weighted_rows)(const WeightedRows<T>& block) noexcept = nullptr;
   /// Sum of a[i] b[i], i < n; the order depends on n alone.
   T (*dot)(const T* a, const T* b, std::int64_t n) noexcept = nullptr;
-  /// c[i] = a[i * a_stride] b[i * b_stride], i < n.
-  void (*products)(const T* a, std::int64_t a_stride, const T* b, std::int64_t b_stride, T* c,
-                   std::int64_t n) noexcept = nullptr;
+  void (*products)(const ProductBlock<T>& block) noexcept = nullptr;
 };
 
 struct MatmulKernels {

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices too small or too thin to pack: dots, weighted sums of rows, many small
-// matrices.
+// Products of matrices too thin to pack: dots, weighted sums of rows, products without a sum.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "matmul_direct.cpp"
 #include "hwy/foreach_target.h"
 //
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "matmul-inl.h"
 #include "matmul.h"
@@ -55,18 +51,33 @@ T dot(const T* a, const T* b, std::int64_t n) noexcept {
 }
 
 template <class T>
-void products(const T* a, std::int64_t a_stride, const T* b, std::int64_t b_stride, T* c,
-              std::int64_t n) noexcept {
+void products(const ProductBlock<T>& block) noexcept {
   using D = hn::ScalableTag<T>;
   const D d;
-  if (a_stride > 1 || a_stride < 0 || b_stride > 1 || b_stride < 0) {
-    for (std::int64_t i = 0; i < n; ++i) c[i] = a[i * a_stride] * b[i * b_stride];
-    return;
-  }
-  for (std::int64_t i = 0; i < n; i += kLanesOf<D>) {
-    const auto lanes = static_cast<std::size_t>(std::min(kLanesOf<D>, n - i));
-    const auto x = a_stride == 0 ? hn::Set(d, *a) : load_lanes(d, a + i, lanes);
-    const auto y = b_stride == 0 ? hn::Set(d, *b) : load_lanes(d, b + i, lanes);
+  constexpr std::int64_t N = kLanesOf<D>;
+  const auto fits = [](std::int64_t step) { return step == 0 || step == 1; };
+  const bool vectors = fits(block.a_step) && fits(block.b_step);
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const T* const a = block.a + r * block.a_row;
+    const T* const b = block.b + r * block.b_row;
+    T* const c = block.c + r * block.c_row;
+    if (!vectors) {
+      for (std::int64_t i = 0; i < block.columns; ++i) {
+        c[i] = a[i * block.a_step] * b[i * block.b_step];
+      }
+      continue;
+    }
+    const auto all_a = hn::Set(d, *a), all_b = hn::Set(d, *b);
+    std::int64_t i = 0;
+    for (; i + N <= block.columns; i += N) {
+      const auto x = block.a_step == 0 ? all_a : hn::LoadU(d, a + i);
+      const auto y = block.b_step == 0 ? all_b : hn::LoadU(d, b + i);
+      hn::StoreU(hn::Mul(x, y), d, c + i);
+    }
+    if (i == block.columns) continue;
+    const auto lanes = static_cast<std::size_t>(block.columns - i);
+    const auto x = block.a_step == 0 ? all_a : load_lanes(d, a + i, lanes);
+    const auto y = block.b_step == 0 ? all_b : load_lanes(d, b + i, lanes);
     store_lanes(d, hn::Mul(x, y), lanes, c + i);
   }
 }
@@ -108,7 +119,7 @@ void weighted_rows(const WeightedRows<T>& block) noexcept {
     const std::int64_t rows = std::min(kRowsAtOnce, block.row_count - p);
     const T* x[kRowsAtOnce];
     for (std::int64_t r = 0; r < rows; ++r) x[r] = block.x + block.rows[p + r];
-    if (p == 0) {
+    if (p == 0 && !block.add) {
       add_rows<true>(rows, x, block.weights, block.y, block.size);
     } else {
       add_rows<false>(rows, x, block.weights + p, block.y, block.size);
@@ -116,126 +127,11 @@ void weighted_rows(const WeightedRows<T>& block) noexcept {
   }
 }
 
-// R x C products over lanes, the whole sum in registers.
-template <int R, int C, class T>
-void lane_tile(const LaneBlock<T>& block, std::int64_t i, std::int64_t j) {
-  using D = hn::ScalableTag<T>;
-  using V = hn::VFromD<D>;
-  const D d;
-  for (std::int64_t l = 0; l < block.lanes; l += kLanesOf<D>) {
-    const auto lanes = static_cast<std::size_t>(std::min(kLanesOf<D>, block.lanes - l));
-    V sum[R][C];
-    HWY_UNROLL(4)
-    for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(4)
-      for (int c = 0; c < C; ++c) sum[r][c] = hn::Zero(d);
-    }
-    for (std::int64_t p = 0; p < block.steps; ++p) {
-      const T* const a = block.a + block.steps_a[p];
-      const T* const b = block.b + block.steps_b[p];
-      V columns[C];
-      HWY_UNROLL(4)
-      for (int c = 0; c < C; ++c) {
-        const T* const from = b + block.columns_b[j + c];
-        columns[c] = block.same_b ? hn::Set(d, *from) : load_lanes(d, from + l, lanes);
-      }
-      HWY_UNROLL(4)
-      for (int r = 0; r < R; ++r) {
-        const T* const from = a + block.rows_a[i + r];
-        const V row = block.same_a ? hn::Set(d, *from) : load_lanes(d, from + l, lanes);
-        HWY_UNROLL(4)
-        for (int c = 0; c < C; ++c) sum[r][c] = hn::MulAdd(row, columns[c], sum[r][c]);
-      }
-    }
-    HWY_UNROLL(4)
-    for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(4)
-      for (int c = 0; c < C; ++c) {
-        store_lanes(d, sum[r][c], lanes,
-                    block.c + block.rows_c[i + r] + block.columns_c[j + c] + l);
-      }
-    }
-  }
-}
-
-template <class T>
-void multiply_lanes(const LaneBlock<T>& block) noexcept {
-  using Tile = void (*)(const LaneBlock<T>&, std::int64_t, std::int64_t);
-  constexpr Tile kTiles[4][4] = {
-      {lane_tile<1, 1, T>, lane_tile<1, 2, T>, lane_tile<1, 3, T>, lane_tile<1, 4, T>},
-      {lane_tile<2, 1, T>, lane_tile<2, 2, T>, lane_tile<2, 3, T>, lane_tile<2, 4, T>},
-      {lane_tile<3, 1, T>, lane_tile<3, 2, T>, lane_tile<3, 3, T>, lane_tile<3, 4, T>},
-      {lane_tile<4, 1, T>, lane_tile<4, 2, T>, lane_tile<4, 3, T>, lane_tile<4, 4, T>}};
-  for (std::int64_t i = 0; i < block.row_count; i += 4) {
-    const std::int64_t rows = std::min<std::int64_t>(4, block.row_count - i);
-    for (std::int64_t j = 0; j < block.column_count; j += 4) {
-      const std::int64_t columns = std::min<std::int64_t>(4, block.column_count - j);
-      kTiles[rows - 1][columns - 1](block, i, j);
-    }
-  }
-}
-
-// Rows of a small product that are kept in registers at once.
-inline constexpr int kSmallRows = 8;
-
-template <int R, class D, class T>
-void small_rows(const SmallBlock<T>& block, std::int64_t i, const T* a, const T* b, T* c) {
-  using V = hn::VFromD<D>;
-  const D d;
-  for (std::int64_t j = 0; j < block.column_count; j += kLanesOf<D>) {
-    const auto lanes = static_cast<std::size_t>(std::min(kLanesOf<D>, block.column_count - j));
-    V sum[R];
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; ++r) sum[r] = hn::Zero(d);
-    for (std::int64_t p = 0; p < block.steps; ++p) {
-      const V columns = load_lanes(d, b + block.steps_b[p] + j, lanes);
-      const T* const column = a + block.steps_a[p];
-      HWY_UNROLL(8)
-      for (int r = 0; r < R; ++r) {
-        sum[r] = hn::MulAdd(hn::Set(d, column[block.rows_a[i + r]]), columns, sum[r]);
-      }
-    }
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; ++r) store_lanes(d, sum[r], lanes, c + block.rows_c[i + r] + j);
-  }
-}
-
-template <class D, class T, int... R>
-constexpr auto small_tiles(std::integer_sequence<int, R...>) {
-  using Tile = void (*)(const SmallBlock<T>&, std::int64_t, const T*, const T*, T*);
-  return std::array<Tile, sizeof...(R)>{small_rows<R + 1, D, T>...};
-}
-
-template <class D, class T>
-void small_with(const SmallBlock<T>& block, const T* const* a, const T* const* b, T* const* c,
-                std::int64_t count) {
-  static constexpr auto kTiles = small_tiles<D, T>(std::make_integer_sequence<int, kSmallRows>());
-  for (std::int64_t i = 0; i < block.row_count; i += kSmallRows) {
-    const auto rows = std::min<std::int64_t>(kSmallRows, block.row_count - i);
-    const auto tile = kTiles[static_cast<std::size_t>(rows - 1)];
-    for (std::int64_t e = 0; e < count; ++e) tile(block, i, a[e], b[e], c[e]);
-  }
-}
-
-template <class T>
-void multiply_small(const SmallBlock<T>& block, const T* const* a, const T* const* b, T* const* c,
-                    std::int64_t count) noexcept {
-  using D = hn::ScalableTag<T>;
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  // No wider registers than the columns fill.
-  using Narrow = hn::Half<D>;
-  if (block.column_count <= kLanesOf<Narrow>) return small_with<Narrow>(block, a, b, c, count);
-#endif
-  small_with<D>(block, a, b, c, count);
-}
-
 template <class T>
 void fill(MatmulFunctions<T>& functions) {
   functions.dot = dot<T>;
   functions.products = products<T>;
   functions.weighted_rows = weighted_rows<T>;
-  functions.multiply_lanes = multiply_lanes<T>;
-  functions.multiply_small = multiply_small<T>;
 }
 
 void FillMatmulDirect(MatmulKernels& kernels) {
@@ -252,7 +148,11 @@ namespace einkern::kernel {
 
 HWY_EXPORT(FillMatmulDirect);
 
-void fill_matmul_direct(MatmulKernels& kernels) { HWY_DYNAMIC_DISPATCH(FillMatmulDirect)(kernels); }
+void fill_matmul_direct(MatmulKernels& kernels) {
+  HWY_DYNAMIC_DISPATCH(FillMatmulDirect)(kernels);
+  fill_matmul_small(kernels);
+  fill_matmul_lanes(kernels);
+}
 
 }  // namespace einkern::kernel
 #endif  // HWY_ONCE

@@ -9,5 +9,8 @@ namespace einkern::kernel {
 /// Sets the pointers of unpacked products to the kernels of the target that Highway dispatches to
 /// now.
 void fill_matmul_direct(MatmulKernels& kernels);
+/// Those of them that multiply many small matrices: one by one, and side by side in the lanes.
+void fill_matmul_small(MatmulKernels& kernels);
+void fill_matmul_lanes(MatmulKernels& kernels);
 
 }  // namespace einkern::kernel

@@ -95,10 +95,10 @@ void arrange(Groups& groups) {
   }
 }
 
-/// Up to this many products a matrix is too small for packing to pay: it is kept in registers, or
+/// Up to this many products, 32 x 32 x 32, packing does not pay: a matrix is kept in registers, or
 /// many are done side by side in the lanes. 8 x 8 x 8 runs 10 times faster so than as packed
 /// matrices.
-constexpr double kSmallProducts = 4096;
+constexpr double kSmallProducts = 32768;
 /// Fewer small matrices than this do not fill the lanes of a vector.
 constexpr double kManyMatrices = 16;
 

@@ -7,6 +7,7 @@
 
 #include "../../../engine/base/error.h"
 #include "contraction.h"
+#include "threads.h"
 
 using namespace einkern;
 using namespace einkern::test;
@@ -33,6 +34,34 @@ void check_sizes(std::initializer_list<std::int64_t> batch, std::initializer_lis
       contraction.clear();
       contraction.run(*kernels);
       CHECK(contraction.worst(answers) <= 1);
+    }
+  }
+}
+
+/// Outputs larger than L2, which go around the caches: in all layouts, aligned and not, and with
+/// the same bits for any number of threads.
+template <class T>
+void check_streamed(const Loops& batch, const Loops& m, const Loops& n, const Loops& k,
+                    Regime regime, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  for (const Look& look : {Look{.shuffle = false}, Look{}, Look{.skew = 3}, Look{.pad = true}}) {
+    Contraction<T> contraction(batch, m, n, k, look, random);
+    contraction.step.regime = regime;
+    contraction.arrange();
+    const auto answers = contraction.answers();
+    for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
+      CAPTURE(name(kernels));
+      std::vector<T> first;
+      with_threads([&](int threads) {
+        if (threads == 5 && kernels != kernel::supported_kernels().front()) return;
+        contraction.clear();
+        contraction.run(*kernels);
+        if (threads == 1) {
+          first = contraction.c;
+          CHECK(contraction.worst(answers) <= 1);
+        }
+        CHECK(contraction.c == first);
+      });
     }
   }
 }
@@ -112,6 +141,35 @@ TEST_SUITE("exec") {
     check_sizes<double>({}, {6, 18}, {6, 34}, {17, 18});
     check_sizes<float>({}, {24}, {16, 24, 8}, {24});
     check_sizes<float>({9}, {5, 7}, {6, 18}, {18, 5});
+  }
+
+  TEST_CASE("many small products, larger than L2") {
+    constexpr Regime kSmall = Regime::small_batched;
+    check_streamed<float>(loops_of({60001}), loops_of({3}), loops_of({3}), loops_of({3}), kSmall,
+                          1);
+    check_streamed<float>(loops_of({9001}), loops_of({8}), loops_of({8}), loops_of({5}), kSmall, 2);
+    check_streamed<double>(loops_of({12007}), loops_of({5}), loops_of({5}), loops_of({4}), kSmall,
+                           3);
+    check_streamed<double>(loops_of({3, 301}), loops_of({17}), loops_of({3, 6}), loops_of({2, 3}),
+                           kSmall, 4);
+  }
+
+  TEST_CASE("outer products larger than L2") {
+    check_streamed<float>({}, loops_of({617}), loops_of({901}), {}, Regime::outer, 5);
+    check_streamed<double>({}, loops_of({3}), loops_of({100003}), {}, Regime::outer, 6);
+    check_streamed<float>(loops_of({37}), loops_of({40, 3}), loops_of({131}), {}, Regime::outer, 7);
+  }
+
+  TEST_CASE("vectors: sums that are cut, and batches of them") {
+    for (const Regime regime : {Regime::matvec, Regime::small_batched}) {
+      check_sizes<float>({}, {3}, {}, {200003}, regime);
+      check_sizes<double>({}, {}, {70}, {5003}, regime);
+      check_sizes<float>({2}, {70}, {}, {600, 7}, regime);
+      check_sizes<float>({50}, {6}, {}, {9}, regime);
+    }
+    check_sizes<float>({}, {}, {}, {300007}, Regime::dot);
+    check_sizes<double>({3}, {}, {}, {150, 1001}, Regime::dot);
+    check_sizes<float>({70}, {}, {}, {11}, Regime::dot);
   }
 
   TEST_CASE("random groups, strides and regimes") {

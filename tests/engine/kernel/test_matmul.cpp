@@ -245,104 +245,6 @@ void check_plain_b(const Kernels& table) {
 }
 
 template <class T>
-void check_lanes(const Kernels& table) {
-  std::mt19937 random(3);
-  const std::vector<T> a = random_values<T>(20000, random), b = random_values<T>(20000, random);
-  for (const std::int64_t rows : {1, 2, 3, 4, 6}) {
-    for (const std::int64_t columns : {1, 3, 4, 5}) {
-      for (std::int64_t lanes = 1; lanes <= 35; lanes += 2) {
-        for (const int same : {0, 1, 2}) {
-          const std::int64_t steps = 5;
-          const List rows_a = affine(rows, 600, 1), steps_a = affine(steps, 41);
-          const List columns_b = affine(columns, 700), steps_b = affine(steps, 43, 2);
-          const List rows_c = affine(rows, columns * 40), columns_c = affine(columns, 40);
-          std::vector<T> c(static_cast<std::size_t>(rows * columns * 40), kUntouched<T>);
-          std::vector<T> want = c;
-          table.matmul.of<T>().multiply_lanes({.a = a.data(),
-                                               .b = b.data(),
-                                               .c = c.data(),
-                                               .rows_a = rows_a.data(),
-                                               .rows_c = rows_c.data(),
-                                               .columns_b = columns_b.data(),
-                                               .columns_c = columns_c.data(),
-                                               .steps_a = steps_a.data(),
-                                               .steps_b = steps_b.data(),
-                                               .row_count = rows,
-                                               .column_count = columns,
-                                               .steps = steps,
-                                               .lanes = lanes,
-                                               .same_a = same == 1,
-                                               .same_b = same == 2});
-          double worst = 0;
-          for (std::int64_t i = 0; i < rows; ++i) {
-            for (std::int64_t j = 0; j < columns; ++j) {
-              for (std::int64_t l = 0; l < lanes; ++l) {
-                double sum = 0;
-                for (std::int64_t p = 0; p < steps; ++p) {
-                  const auto x =
-                      static_cast<std::size_t>(1 + i * 600 + p * 41 + (same == 1 ? 0 : l));
-                  const auto y =
-                      static_cast<std::size_t>(2 + j * 700 + p * 43 + (same == 2 ? 0 : l));
-                  sum += static_cast<double>(a[x]) * static_cast<double>(b[y]);
-                }
-                T& got = c[static_cast<std::size_t>((i * columns + j) * 40 + l)];
-                worst = std::max(worst, std::abs(static_cast<double>(got) - sum));
-                got = kUntouched<T>;
-              }
-            }
-          }
-          CHECK(worst <= 5 * 5 * std::numeric_limits<T>::epsilon());
-          CHECK(c == want);
-        }
-      }
-    }
-  }
-}
-
-template <class T>
-void check_small(const Kernels& table) {
-  std::mt19937 random(4);
-  constexpr std::int64_t kCount = 3, kSteps = 6;
-  const std::vector<T> a = random_values<T>(4000, random), b = random_values<T>(4000, random);
-  const T* const at_a[kCount] = {a.data(), a.data() + 7, a.data() + 900};
-  const T* const at_b[kCount] = {b.data() + 1, b.data(), b.data() + 1300};
-  for (std::int64_t rows = 1; rows <= 17; ++rows) {
-    for (std::int64_t columns = 1; columns <= 35; ++columns) {
-      const List rows_a = affine(rows, 11), rows_c = affine(rows, 50);
-      const List steps_a = affine(kSteps, 300), steps_b = affine(kSteps, 37);
-      std::vector<T> c(static_cast<std::size_t>(kCount * 1000), kUntouched<T>);
-      const std::vector<T> untouched = c;
-      T* const at_c[kCount] = {c.data(), c.data() + 1000, c.data() + 2000};
-      table.matmul.of<T>().multiply_small({.rows_a = rows_a.data(),
-                                           .rows_c = rows_c.data(),
-                                           .steps_a = steps_a.data(),
-                                           .steps_b = steps_b.data(),
-                                           .row_count = rows,
-                                           .column_count = columns,
-                                           .steps = kSteps},
-                                          at_a, at_b, at_c, kCount);
-      double worst = 0;
-      for (std::int64_t e = 0; e < kCount; ++e) {
-        for (std::int64_t i = 0; i < rows; ++i) {
-          for (std::int64_t j = 0; j < columns; ++j) {
-            double sum = 0;
-            for (std::int64_t p = 0; p < kSteps; ++p) {
-              sum += static_cast<double>(at_a[e][i * 11 + p * 300]) *
-                     static_cast<double>(at_b[e][p * 37 + j]);
-            }
-            T& got = at_c[e][i * 50 + j];
-            worst = std::max(worst, std::abs(static_cast<double>(got) - sum));
-            got = kUntouched<T>;
-          }
-        }
-      }
-      CHECK(worst <= kSteps * kSteps * std::numeric_limits<T>::epsilon());
-      CHECK(c == untouched);
-    }
-  }
-}
-
-template <class T>
 void check_vectors(const Kernels& table) {
   std::mt19937 random(5);
   const auto& functions = table.matmul.of<T>();
@@ -365,7 +267,13 @@ void check_vectors(const Kernels& table) {
         for (std::int64_t i = 0; i < n; ++i) {
           want[static_cast<std::size_t>(i + 1)] = x[i * x_stride] * last[i * y_stride];
         }
-        functions.products(x, x_stride, last, y_stride, c.data() + 1, n);
+        functions.products({.a = x,
+                            .b = last,
+                            .c = c.data() + 1,
+                            .a_step = x_stride,
+                            .b_step = y_stride,
+                            .rows = 1,
+                            .columns = n});
         REQUIRE(c == want);
       }
     }
@@ -392,6 +300,23 @@ void check_vectors(const Kernels& table) {
       REQUIRE(worst <= static_cast<double>(rows * rows) * eps);
       REQUIRE(c.front() == kUntouched<T>);
       REQUIRE(c.back() == kUntouched<T>);
+      std::vector<T> once = c;
+      functions.weighted_rows({.x = a.data(),
+                               .rows = at.data(),
+                               .weights = b.data() + 20,
+                               .row_count = rows,
+                               .size = n,
+                               .y = c.data() + 1,
+                               .add = true});
+      for (std::int64_t i = 0; i < n; ++i) {
+        double want = static_cast<double>(once[static_cast<std::size_t>(i + 1)]);
+        for (std::int64_t p = 0; p < rows; ++p) {
+          want += static_cast<double>(b[static_cast<std::size_t>(p + 20)]) *
+                  static_cast<double>(a[static_cast<std::size_t>(p * 301 + i)]);
+        }
+        const double got = static_cast<double>(c[static_cast<std::size_t>(i + 1)]);
+        REQUIRE(std::abs(got - want) <= static_cast<double>(4 * rows * rows) * eps);
+      }
     }
   }
 }
@@ -441,20 +366,6 @@ TEST_SUITE("kernel") {
     on_all_targets([](const Kernels& table) {
       check_plain_b<float>(table);
       check_plain_b<double>(table);
-    });
-  }
-
-  TEST_CASE("products side by side in the lanes") {
-    on_all_targets([](const Kernels& table) {
-      check_lanes<float>(table);
-      check_lanes<double>(table);
-    });
-  }
-
-  TEST_CASE("small products") {
-    on_all_targets([](const Kernels& table) {
-      check_small<float>(table);
-      check_small<double>(table);
     });
   }
 

@@ -128,7 +128,7 @@ TEST_SUITE("plan") {
           Regime::matmul);
     CHECK(contract("bmk", {2000, 16, 16}, "bkn", {2000, 16, 16}, "bmn", {2000, 16, 16}).regime ==
           Regime::small_batched);
-    CHECK(contract("bmk", {2000, 17, 16}, "bkn", {2000, 16, 16}, "bmn", {2000, 17, 16}).regime ==
+    CHECK(contract("bmk", {2000, 33, 32}, "bkn", {2000, 32, 32}, "bmn", {2000, 33, 32}).regime ==
           Regime::matmul);
   }
 
