@@ -17,8 +17,9 @@ using plan::Loops;
 
 // Elements of a task: long enough for streams to start, short enough to share out.
 constexpr std::int64_t kTaskElements = 65536;
-// Products on their way around the caches wait in L1.
-constexpr std::int64_t kStageBytes = 16 << 10;
+// Products on their way around the caches wait in L1: no more than the stores that a core holds, so
+// that the next ones are computed while these leave.
+constexpr std::int64_t kStageBytes = 4 << 10;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 

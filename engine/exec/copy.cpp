@@ -8,20 +8,27 @@
 #include <optional>
 
 #include "../base/error.h"
-#include "../base/machine.h"
 #include "elementwise.h"
 #include "frame.h"
 #include "parallel.h"
 #include "space.h"
+#include "stores.h"
 
 namespace einkern::exec {
 namespace {
 
 constexpr std::int64_t kTaskBytes = 256 << 10;  // of one task: a part of L2
 constexpr std::int64_t kLeastRun = 256;         // bytes for which a call of memcpy pays
+constexpr std::int64_t kLine = 64;
 constexpr std::int64_t kSide = 64;  // of a transposed tile: 256 or 512 bytes, whole lines
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Asks for the line `ahead` bytes further on, wherever that is.
+void prefetch(const std::byte* from, std::int64_t ahead) {
+  const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(from);
+  __builtin_prefetch(reinterpret_cast<const void*>(at + static_cast<std::uintptr_t>(ahead)));
+}
 
 /// The views of a copy over common axes: 0 is the output, 1 the input.
 struct Move {
@@ -59,18 +66,32 @@ void copy_runs(Move& move) {
   const std::int64_t runs = move.space.size() * move.element / run;
   const std::int64_t pieces = divide_up(run, kTaskBytes);
   const std::int64_t group = std::max<std::int64_t>(1, kTaskBytes / run);
+  // The axis outside the runs, step by step: their offsets are sums, not divisions.
+  const bool steps = last > 0;
+  const std::int64_t near = steps ? move.space.sizes[last - 1] : 1;
+  const std::int64_t out_step = steps ? move.space.strides[0][last - 1] * move.element : 0;
+  const std::int64_t in_step = steps ? move.space.strides[1][last - 1] * move.element : 0;
   parallel_for(divide_up(runs, group) * pieces, move.work(), [&](std::int64_t task) {
     const std::int64_t begin = task % pieces * kTaskBytes;
     const std::int64_t bytes = std::min(kTaskBytes, run - begin);
-    const std::int64_t first = task / pieces * group;
-    for (std::int64_t i = first; i < std::min(runs, first + group); ++i) {
-      std::byte* to = move.out + move.space.offset(0, i, last) * move.element + begin;
-      const std::byte* from = move.in + move.space.offset(1, i, last) * move.element + begin;
-      if (move.stores == kernel::Stores::streaming) {
-        move.kernels.stream(from, to, bytes);
-      } else {
-        std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    const std::int64_t first = task / pieces * group, end = std::min(runs, first + group);
+    for (std::int64_t i = first; i < end;) {
+      const std::int64_t place = i % near, outer = i / near;
+      const std::int64_t count = std::min(near - place, end - i);
+      std::byte* to = move.out + place * out_step + begin;
+      const std::byte* from = move.in + place * in_step + begin;
+      if (steps) {
+        to += move.space.offset(0, outer, last - 1) * move.element;
+        from += move.space.offset(1, outer, last - 1) * move.element;
       }
+      for (std::int64_t r = 0; r < count; ++r, to += out_step, from += in_step) {
+        if (move.stores == kernel::Stores::streaming) {
+          move.kernels.stream(from, to, bytes);
+        } else {
+          std::memcpy(to, from, static_cast<std::size_t>(bytes));
+        }
+      }
+      i += count;
     }
     move.finish();
   });
@@ -89,16 +110,47 @@ void copy_transposed(Move& move, std::size_t dense) {
   const std::int64_t group = std::max<std::int64_t>(
       1, kTaskBytes / (std::min(rows, kSide) * std::min(columns, kSide) * move.element));
   const auto transpose = move.element == 4 ? move.kernels.transpose_4 : move.kernels.transpose_8;
+  const std::int64_t block = kLine / move.element;
+  // Rows that are neighbours need no help.
+  const bool ahead = move.stores == kernel::Stores::streaming && in_stride > kSide;
+  struct Tile {
+    const std::byte* in;
+    std::byte* out;
+    std::int64_t rows, columns;
+  };
+  const auto tile_at = [&](std::int64_t tile) {
+    // Asked for ahead, reads had better go on where they stopped; else writes.
+    const std::int64_t row = (ahead ? tile / column_tiles % row_tiles : tile % row_tiles) * kSide;
+    const std::int64_t column =
+        (ahead ? tile % column_tiles : tile / row_tiles % column_tiles) * kSide;
+    const std::int64_t outer = tile / row_tiles / column_tiles;
+    return Tile{
+        move.in + (space.offset(1, outer, last - 1) + row * in_stride + column) * move.element,
+        move.out + (space.offset(0, outer, last - 1) + column * out_stride + row) * move.element,
+        std::min(kSide, rows - row), std::min(kSide, columns - column)};
+  };
   parallel_for(divide_up(tiles, group), move.work(), [&](std::int64_t task) {
     for (std::int64_t tile = task * group; tile < std::min(tiles, (task + 1) * group); ++tile) {
-      const std::int64_t row = tile % row_tiles * kSide;
-      const std::int64_t column = tile / row_tiles % column_tiles * kSide;
-      const std::int64_t outer = tile / row_tiles / column_tiles;
-      transpose(
-          move.in + (space.offset(1, outer, last - 1) + row * in_stride + column) * move.element,
-          in_stride,
-          move.out + (space.offset(0, outer, last - 1) + column * out_stride + row) * move.element,
-          out_stride, std::min(kSide, rows - row), std::min(kSide, columns - column), move.stores);
+      const Tile now = tile_at(tile);
+      if (!ahead) {
+        transpose(now.in, in_stride, now.out, out_stride, now.rows, now.columns, move.stores);
+        continue;
+      }
+      // Blocks of whole lines, down the rows, so that writes go on; each asks for the same block of
+      // the next tile: 64 rows are more streams than the hardware follows. 7.4 ms without for
+      // abcd->dcba of 64 x 64 x 64 x 64, 3.8 ms with it, two threads.
+      const std::byte* const next = tile_at(std::min(tile + 1, tiles - 1)).in;
+      for (std::int64_t c = 0; c < now.columns; c += block) {
+        for (std::int64_t r = 0; r < now.rows; r += block) {
+          const std::int64_t at = (r * in_stride + c) * move.element;
+          const std::int64_t block_rows = std::min(block, now.rows - r);
+          for (std::int64_t i = 0; i < block_rows; ++i) {
+            prefetch(next, at + i * in_stride * move.element);
+          }
+          transpose(now.in + at, in_stride, now.out + (c * out_stride + r) * move.element,
+                    out_stride, block_rows, std::min(block, now.columns - c), move.stores);
+        }
+      }
     }
     move.finish();
   });
@@ -143,12 +195,12 @@ void run(const plan::Copy& step, const Frame& frame) {
             .element = element,
             .space = make_space(step.out.layout.shape,
                                 {&step.out.layout.strides, &step.in.layout.strides}),
-            .stores = kernel::Stores::cached,
+            .stores = kernel::Stores::cached,  // until the size is known
             .kernels = frame.kernels.copy};
   const Space& space = move.space;
   const std::int64_t size = space.size();
   if (size == 0) return;
-  if (size * element > machine().l2_bytes) move.stores = kernel::Stores::streaming;
+  move.stores = stores_for(static_cast<double>(size * element));
 
   const bool dense =
       space.rank() == 0 || (space.strides[0].back() == 1 && space.strides[1].back() == 1);

@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "../base/machine.h"
 #include "parallel.h"
 #include "space.h"
+#include "stores.h"
 #include "task_memory.h"
 
 namespace einkern::exec {
@@ -84,9 +84,8 @@ class Run {
         dtypes_(std::move(dtypes)),
         axes_(axes),
         copy_(copy) {
-    // Outputs far larger than L2 are gone from it before anybody reads them.
-    const double bytes = static_cast<double>(space_.size()) * size_of(dtypes_[0]);
-    if (bytes > 4.0 * static_cast<double>(machine().l2_bytes)) stores_ = kernel::Stores::streaming;
+    stores_ =
+        stores_for(static_cast<double>(space_.size()) * static_cast<double>(size_of(dtypes_[0])));
   }
 
   TileFault run(std::int64_t first, std::int64_t last) const {

@@ -21,10 +21,11 @@ namespace {
 using kernel::Int128;
 
 constexpr std::int64_t kColumns = 1024;  // columns folded at a time: their partials stay in L1
-constexpr std::int64_t kPieceElements = 65536;  // elements of one piece of a long fold
-constexpr std::int64_t kShortRun = 32;          // runs up to here are turned into columns
-constexpr std::int64_t kTurned = 128;           // that many at a time: 32 x 128 f32 are 16 KiB
-constexpr std::int64_t kManyUnits = 64;         // with so many results no fold is cut into pieces
+constexpr std::int64_t kPieceElements = 65536;   // elements of one piece of a long fold
+constexpr std::int64_t kShortRun = 128;          // runs up to here are turned into columns
+constexpr std::int64_t kTurnedBytes = 16 << 10;  // that many at a time as fit a part of L1
+constexpr std::int64_t kTurnedUnit = 16;         // a multiple of this: lines of the columns
+constexpr std::int64_t kManyUnits = 64;          // with so many results no fold is cut into pieces
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -90,7 +91,8 @@ Space loops_of(const plan::Loops& loops, std::int64_t& in_first, std::int64_t& o
 }
 
 /// Which way kernels walk: along runs of one result each, down columns of neighbouring results, or
-/// down the columns that short runs become when they are transposed.
+/// down the columns that short runs become when they are transposed. Where runs are short and there
+/// are other axes to fold, those come first: down columns that are the elements of the runs.
 enum class Way : std::uint8_t { along, down, turned };
 
 /// One fold of a tensor. A unit is what one call of a kernel folds: a single result, or
@@ -117,30 +119,43 @@ class Folding {
                reduced_.sizes.back() <= kShortRun) {
       way_ = Way::turned;
     }
-    outer_ = way_ == Way::along ? kept_rank : kept_rank - 1;
-    columns_ = way_ == Way::along ? 1 : kept_.sizes.back();
-    column_step_ = way_ == Way::along ? 0 : kept_.strides[1].back();
-    width_ = std::min(columns_, way_ == Way::turned ? kTurned : kColumns);
+    if (way_ == Way::along && run_dense && reduced_.rank() > 1 &&
+        reduced_.sizes.back() <= kColumns) {
+      way_ = Way::down;
+      lanes_ = reduced_.sizes.back();
+      reduced_.drop_last();
+    }
+    const bool single = way_ == Way::along || kept_rank == 0;
+    outer_ = single ? kept_rank : kept_rank - 1;
+    columns_ = single ? 1 : kept_.sizes.back();
+    column_step_ = single ? 0 : kept_.strides[1].back();
+    in_step_ = single ? 0 : kept_.strides[0].back();
+    const std::int64_t inner = reduced_.rank() == 0 ? 1 : reduced_.sizes.back();
+    const std::int64_t turned = kTurnedBytes / (inner * element_) / kTurnedUnit * kTurnedUnit;
+    width_ = std::min(columns_, way_ == Way::turned ? std::max(turned, kTurnedUnit)
+                                                    : std::max(kColumns / lanes_, std::int64_t{1}));
     column_tiles_ = divide_up(columns_, width_);
-    inner_ = reduced_.rank() == 0 ? 1 : reduced_.sizes.back();
+    inner_ = inner;
     inner_step_ = reduced_.rank() == 0 ? 0 : reduced_.strides[0].back();
     count_ = reduced_.size();
     units_ = kept_.size() / columns_ * column_tiles_;
     piece_ = count_;
     if (units_ < kManyUnits) {
-      piece_ = std::min(count_, std::max(kernel::kColumnRows, kPieceElements / width_));
+      piece_ = std::min(count_, std::max(kernel::kColumnRows, kPieceElements / (width_ * lanes_)));
     }
   }
 
   /// False when some integer result does not fit.
   bool run() {
     const std::int64_t pieces = divide_up(count_, piece_);
-    const double work = static_cast<double>(count_) * static_cast<double>(kept_.size());
+    const double work = static_cast<double>(count_) * static_cast<double>(lanes_) *
+                        static_cast<double>(kept_.size());
     std::atomic<bool> fits = true;
     if (pieces == 1) {
-      const std::int64_t group = std::max<std::int64_t>(1, kPieceElements / (count_ * width_));
+      const std::int64_t group =
+          std::max<std::int64_t>(1, kPieceElements / (count_ * width_ * lanes_));
       parallel_for(divide_up(units_, group), work, [&](std::int64_t task) {
-        Tree tree(fold_, width_, partial_);
+        Tree tree(fold_, width_ * lanes_, partial_);
         const TaskMemory total(bytes_of(1));
         for (std::int64_t u = task * group; u < std::min(units_, (task + 1) * group); ++u) {
           fold_piece(u, 0, count_, tree, total.data());
@@ -151,28 +166,29 @@ class Folding {
     }
     const TaskMemory partials(bytes_of(units_ * pieces));
     parallel_for(units_ * pieces, work, [&](std::int64_t task) {
-      Tree tree(fold_, width_, partial_);
+      Tree tree(fold_, width_ * lanes_, partial_);
       const std::int64_t first = task % pieces * piece_;
       fold_piece(task / pieces, first, std::min(count_, first + piece_), tree,
                  partials.data() + bytes_of(task));
     });
-    parallel_for(units_, static_cast<double>(units_ * pieces * width_), [&](std::int64_t unit) {
-      const auto at = [&](std::int64_t piece) {
-        return partials.data() + bytes_of(unit * pieces + piece);
-      };
-      for (std::int64_t step = 1; step < pieces; step *= 2) {
-        for (std::int64_t piece = 0; piece + step < pieces; piece += 2 * step) {
-          fold_.join(at(piece), at(piece + step), width_at(unit));
-        }
-      }
-      if (!store(unit, at(0))) fits = false;
-    });
+    parallel_for(units_, static_cast<double>(units_ * pieces * width_ * lanes_),
+                 [&](std::int64_t unit) {
+                   const auto at = [&](std::int64_t piece) {
+                     return partials.data() + bytes_of(unit * pieces + piece);
+                   };
+                   for (std::int64_t step = 1; step < pieces; step *= 2) {
+                     for (std::int64_t piece = 0; piece + step < pieces; piece += 2 * step) {
+                       fold_.join(at(piece), at(piece + step), width_at(unit) * lanes_);
+                     }
+                   }
+                   if (!store(unit, at(0))) fits = false;
+                 });
     return fits;
   }
 
  private:
   std::size_t bytes_of(std::int64_t blocks) const {
-    return static_cast<std::size_t>(blocks * width_) * partial_;
+    return static_cast<std::size_t>(blocks * width_ * lanes_) * partial_;
   }
   std::int64_t first_column(std::int64_t unit) const { return unit % column_tiles_ * width_; }
   std::int64_t width_at(std::int64_t unit) const {
@@ -183,11 +199,10 @@ class Folding {
   void fold_piece(std::int64_t unit, std::int64_t first, std::int64_t last, Tree& tree,
                   std::byte* out) const {
     const std::int64_t width = width_at(unit);
-    const std::int64_t step = way_ == Way::turned ? kept_.strides[0].back() : 1;
     const std::byte* const base =
         in_ +
-        (kept_.offset(0, unit / column_tiles_, outer_) + first_column(unit) * step) * element_;
-    if (way_ == Way::turned) return fold_turned(base, step, width, out);
+        (kept_.offset(0, unit / column_tiles_, outer_) + first_column(unit) * in_step_) * element_;
+    if (way_ == Way::turned) return fold_turned(base, in_step_, width, out);
     if (way_ == Way::along && reduced_.rank() <= 1) {
       fold_.row(base + first * inner_step_ * element_, last - first, inner_step_, out);
       return;
@@ -202,28 +217,55 @@ class Folding {
       const bool only = at == first && at + count == last;
       std::byte* const to = only ? out : tree.next();
       if (way_ == Way::down) {
-        fold_.columns(from, count, inner_step_, width, to);
+        fold_down(from, count, width, to);
       } else {
         fold_.row(from, count, inner_step_, to);
       }
       if (only) return;
-      tree.push(width);
+      tree.push(width * lanes_);
       at += count;
     }
-    tree.finish(width, out);
+    tree.finish(width * lanes_, out);
+  }
+
+  /// Partials of `rows` rows of `width` columns of `lanes_` elements each.
+  void fold_down(const std::byte* from, std::int64_t rows, std::int64_t width,
+                 std::byte* out) const {
+    if (in_step_ == lanes_ || width == 1) {
+      fold_.columns(from, rows, inner_step_, width * lanes_, out);
+      return;
+    }
+    for (std::int64_t j = 0; j < width; ++j) {
+      fold_.columns(from + j * in_step_ * element_, rows, inner_step_, lanes_,
+                    out + static_cast<std::size_t>(j * lanes_) * partial_);
+    }
+  }
+
+  /// Folds the lanes of every column in place, halves onto halves, and makes columns neighbours.
+  void fold_lanes(std::byte* partials, std::int64_t width) const {
+    for (std::int64_t j = 0; j < width; ++j) {
+      std::byte* const lanes = partials + static_cast<std::size_t>(j * lanes_) * partial_;
+      for (std::int64_t left = lanes_; left > 1;) {
+        const std::int64_t half = left / 2;
+        fold_.join(lanes, lanes + static_cast<std::size_t>(left - half) * partial_, half);
+        left -= half;
+      }
+      std::memmove(partials + static_cast<std::size_t>(j) * partial_, lanes, partial_);
+    }
   }
 
   /// Partials of `width` short runs that are `step` apart.
   void fold_turned(const std::byte* from, std::int64_t step, std::int64_t width,
                    std::byte* out) const {
     const auto transpose = element_ == 4 ? moves_.transpose_4 : moves_.transpose_8;
-    alignas(64) std::byte columns[kShortRun * kTurned * 8];
+    alignas(64) std::byte columns[kTurnedBytes];
     transpose(from, step, columns, width, width, count_, kernel::Stores::cached);
     fold_.columns(columns, count_, width, width, out);
   }
 
   /// Partials of a unit to where its results belong.
-  bool store(std::int64_t unit, const std::byte* partials) const {
+  bool store(std::int64_t unit, std::byte* partials) const {
+    if (lanes_ > 1) fold_lanes(partials, width_at(unit));
     std::byte* const to =
         out_ + (kept_.offset(1, unit / column_tiles_, outer_) + first_column(unit) * column_step_) *
                    element_;
@@ -255,6 +297,8 @@ class Folding {
   std::byte* out_;
   Way way_ = Way::along;
   std::size_t outer_;                   // kept axes outside a unit
+  std::int64_t lanes_ = 1;              // elements of a run that are columns of their own
+  std::int64_t in_step_ = 0;            // from a column to the next
   std::int64_t columns_, column_step_;  // of the kept axis inside a unit
   std::int64_t width_, column_tiles_;   // its tiles
   std::int64_t inner_, inner_step_;     // innermost reduced axis

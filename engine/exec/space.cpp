@@ -36,6 +36,12 @@ std::int64_t Space::offset(std::size_t view, std::int64_t index, std::size_t las
   return at;
 }
 
+void Space::drop_last() {
+  sizes.pop_back();
+  origins.pop_back();
+  for (Dims& view : strides) view.pop_back();
+}
+
 void Space::move_axis(std::size_t from, std::size_t to) {
   const auto move = [&](Dims& dims) {
     const std::int64_t value = dims[from];

@@ -26,6 +26,8 @@ struct Space {
   std::int64_t offset(std::size_t view, std::int64_t index) const noexcept {
     return offset(view, index, rank());
   }
+  /// Removes the innermost axis.
+  void drop_last();
   /// Moves one axis to another place, keeping the order of the rest.
   void move_axis(std::size_t from, std::size_t to);
 };

@@ -8,13 +8,17 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+
+#include "matmul-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace einkern::kernel::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+#if HWY_TARGET == HWY_SCALAR
 template <class Word>
 void transpose_edge(const Word* in, std::int64_t in_stride, Word* out, std::int64_t out_stride,
                     std::int64_t rows, std::int64_t columns) {
@@ -23,7 +27,6 @@ void transpose_edge(const Word* in, std::int64_t in_stride, Word* out, std::int6
   }
 }
 
-#if HWY_TARGET == HWY_SCALAR
 template <class Word>
 constexpr std::int64_t kSide = 8;
 
@@ -58,17 +61,11 @@ HWY_INLINE void transpose_blocks(D d, V* v, std::size_t step) {
   }
 }
 
-template <class Word>
-HWY_INLINE void transpose_tile(const Word* in, std::int64_t in_stride, Word* out,
-                               std::int64_t out_stride, bool stream) {
-  const hn::ScalableTag<Word> d;
-  using V = hn::Vec<decltype(d)>;
+template <class D, class V>
+HWY_INLINE void transpose_vectors(D d, V* v) {
+  using Word = hn::TFromD<D>;
   constexpr std::size_t kRows = static_cast<std::size_t>(kSide<Word>);
   constexpr std::size_t kInBlock = 16 / sizeof(Word);  // lanes of a block, and rows of a group
-  V v[kRows];
-  for (std::size_t r = 0; r < kRows; ++r) {
-    v[r] = hn::LoadU(d, in + static_cast<std::int64_t>(r) * in_stride);
-  }
   // Inside blocks: afterwards v[g + j] holds, in block b, column (kInBlock b + j) of the rows of
   // group g.
   if constexpr (sizeof(Word) == 4) {
@@ -91,12 +88,52 @@ HWY_INLINE void transpose_tile(const Word* in, std::int64_t in_stride, Word* out
     }
   }
   for (std::size_t j = 0; j < kInBlock; ++j) transpose_blocks(d, v + j, kInBlock);
+}
+
+template <class Word>
+HWY_INLINE void transpose_tile(const Word* in, std::int64_t in_stride, Word* out,
+                               std::int64_t out_stride, bool stream) {
+  const hn::ScalableTag<Word> d;
+  constexpr std::size_t kRows = static_cast<std::size_t>(kSide<Word>);
+  hn::Vec<decltype(d)> v[kRows];
+  for (std::size_t r = 0; r < kRows; ++r) {
+    v[r] = hn::LoadU(d, in + static_cast<std::int64_t>(r) * in_stride);
+  }
+  transpose_vectors(d, v);
   for (std::size_t c = 0; c < kRows; ++c) {
     Word* const to = out + static_cast<std::int64_t>(c) * out_stride;
     if (stream) {
       hn::Stream(v[c], d, to);
     } else {
       hn::StoreU(v[c], d, to);
+    }
+  }
+}
+
+/// A tile of fewer rows or columns.
+template <class Word>
+void transpose_part(const Word* in, std::int64_t in_stride, Word* out, std::int64_t out_stride,
+                    std::int64_t rows, std::int64_t columns) {
+  const hn::ScalableTag<Word> d;
+  constexpr std::int64_t kRows = kSide<Word>;
+  hn::Vec<decltype(d)> v[static_cast<std::size_t>(kRows)];
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    v[r] = r < rows ? load_lanes(d, in + r * in_stride, static_cast<std::size_t>(columns))
+                    : hn::Zero(d);
+  }
+  transpose_vectors(d, v);
+  for (std::int64_t c = 0; c < columns; ++c) {
+    store_lanes(d, v[c], static_cast<std::size_t>(rows), out + c * out_stride);
+  }
+}
+
+template <class Word>
+void transpose_edge(const Word* in, std::int64_t in_stride, Word* out, std::int64_t out_stride,
+                    std::int64_t rows, std::int64_t columns) {
+  for (std::int64_t r = 0; r < rows; r += kSide<Word>) {
+    for (std::int64_t c = 0; c < columns; c += kSide<Word>) {
+      transpose_part(in + r * in_stride + c, in_stride, out + c * out_stride + r, out_stride,
+                     std::min(kSide<Word>, rows - r), std::min(kSide<Word>, columns - c));
     }
   }
 }
@@ -133,7 +170,7 @@ void stream_bytes(const void* in, void* out, std::int64_t bytes) noexcept {
   const auto past_line = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) % kLine);
   std::int64_t i = past_line == 0 ? 0 : kLine - past_line;
   if (i > bytes) i = bytes;
-  std::memcpy(y, x, static_cast<std::size_t>(i));
+  if (i > 0) std::memcpy(y, x, static_cast<std::size_t>(i));
 #if HWY_TARGET != HWY_SCALAR
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   for (; i + kLine <= bytes; i += kLine) {
@@ -144,7 +181,7 @@ void stream_bytes(const void* in, void* out, std::int64_t bytes) noexcept {
 #else
   static_cast<void>(d);
 #endif
-  std::memcpy(y + i, x + i, static_cast<std::size_t>(bytes - i));
+  if (i < bytes) std::memcpy(y + i, x + i, static_cast<std::size_t>(bytes - i));
 }
 
 void fence_stores() noexcept { hwy::FlushStream(); }
