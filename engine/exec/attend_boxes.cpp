@@ -128,9 +128,13 @@ class AttendScores::BoxSearch {
     const std::int64_t keys = scores_.keys_.count();
     if (keys > 0) search(0, keys);
     // References should start high, so that few blocks have to shift them: by keys that all rows
-    // see; of biases, those of late keys, which fall with the distance as a rule; edges last.
-    const auto rank = [](const Segment& segment) {
-      return segment.form->plain() ? 0 : segment.form->undecided ? 2 : 1;
+    // see; of biases, those of late keys, which fall with the distance as a rule, edges among them;
+    // other edges last.
+    const bool biased = std::any_of(found_.begin(), found_.end(), [](const Segment& segment) {
+      return !segment.form->plain() && !segment.form->undecided;
+    });
+    const auto rank = [&](const Segment& segment) {
+      return segment.form->plain() ? 0 : segment.form->undecided && !biased ? 2 : 1;
     };
     std::stable_sort(found_.begin(), found_.end(), [&](const Segment& a, const Segment& b) {
       if (rank(a) != rank(b)) return rank(a) < rank(b);

@@ -190,7 +190,9 @@ void AttendFold<T>::flush() {
   if (filled_ == 0) return;
   if (!shared_.step.normalise) return flush_plainly();
   for (Part& part : parts_) prepare_part(part);
-  const std::int64_t raw = empty_ ? std::min(filled_, kFirstKeys) : 0;
+  // Biases may rise far within a block.
+  const bool biased = parts_.front().bias != nullptr;
+  const std::int64_t raw = !empty_ ? 0 : biased ? filled_ : std::min(filled_, kFirstKeys);
   if (raw > 0) raise_references(raw, true);
   score_all(raw);
   Drift drift = shared_.functions.judge(work_.sums, vectors_);
