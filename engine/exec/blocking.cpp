@@ -12,6 +12,8 @@ constexpr std::int64_t kSmallSide = 256, kManyBlocks = 8;
 // Panels in a box of b that tasks of rows share: whole runs of four and more lines to pack, yet
 // many boxes for the tasks to take turns at.
 constexpr std::int64_t kSharedPanels = 4;
+// Panels of b from which on a packed a is worth it.
+constexpr std::int64_t kFewPanels = 4;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
@@ -46,6 +48,11 @@ Blocks choose_blocks(const ProductSize& product, const TileSize& tile, const Mac
     return blocks;
   }
   const std::int64_t step_bytes = product.kc * product.element_bytes;
+  // Few columns use a packed a too seldom: reading its rows where they lie costs nothing as long as
+  // they do not all fall into one set of L1.
+  constexpr std::int64_t kSameSet = 4096;
+  blocks.pack_a = product.plain_a_stride == 0 || product.columns > kFewPanels * tile.nr ||
+                  product.plain_a_stride * product.element_bytes % kSameSet == 0;
   // Packing b pays when its panels would come from far; out of L2 the tiles can as well read rows.
   // At 256^3 a packed b that two cores share costs them a fifth of the time: half of it comes from
   // the other core.

@@ -27,6 +27,8 @@ struct ProductSize {
   bool scattered_columns = false;
   // b could be read where it lies: its columns are neighbours, its steps evenly apart.
   bool plain_b = false;
+  // The same for a: its steps are neighbours, its rows so many elements apart (0: not so).
+  std::int64_t plain_a_stride = 0;
 };
 
 /// The register tile.
@@ -38,7 +40,7 @@ struct TileSize {
 struct Blocks {
   Cut cut = Cut::rows;
   std::int64_t mc = 1, nc = 1;
-  bool pack_b = true;
+  bool pack_a = true, pack_b = true;
 };
 
 /// A function of its arguments only; `machine` is asked for the size of its caches.

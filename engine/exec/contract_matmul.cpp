@@ -2,16 +2,15 @@
 // Runs a contraction as packed matrix products: boxes of m, n and k packed without transposing, the
 // product of every pair written where it belongs.
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <thread>
-#include <vector>
 
 #include "../base/error.h"
 #include "../base/machine.h"
 #include "blocking.h"
 #include "boxes.h"
 #include "contract.h"
+#include "matmul_side.h"
+#include "on_demand.h"
 #include "parallel.h"
 #include "scratch.h"
 
@@ -25,109 +24,6 @@ using plan::Loop;
 constexpr std::int64_t kMostParts = 16;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// How a contraction is blocked. All sums are cut by `k` alone, which depends on the step and the
-/// target only; m and n may be cut anyhow without changing a bit.
-template <class T>
-struct Blocking {
-  std::int64_t mr, nr;
-  Boxes k, m, n;
-  std::int64_t batch;
-  Cut cut;
-  bool pack_b;
-
-  Blocking(const plan::Contract& step, const Target& target)
-      : mr(sizeof(T) == 4 ? target.mr_f32 : target.mr_f64),
-        nr(sizeof(T) == 4 ? target.nr_f32 : target.nr_f64),
-        k(step.k, {&Loop::a, &Loop::b}, kLine, sizeof(T) == 4 ? target.kc_f32 : target.kc_f64,
-          kLine),
-        m(step.m, {&Loop::a}, kLine, 1, 1),
-        n(step.n, {&Loop::b}, kLine, 1, 1),
-        batch(extent(step.batch)) {
-    const bool scattered = std::any_of(step.n.begin(), step.n.end(),
-                                       [](const Loop& loop) { return loop.b == 1 && loop.c != 1; });
-    const bool plain =
-        step.n.size() == 1 && step.n[0].b == 1 && step.k.size() == 1 && step.k[0].b != 0;
-    const Blocks blocks = choose_blocks({.rows = extent(step.m),
-                                         .columns = extent(step.n),
-                                         .steps = extent(step.k),
-                                         .batch = batch,
-                                         .element_bytes = sizeof(T),
-                                         .kc = k.largest(),
-                                         .k_boxes = k.count(),
-                                         .scattered_columns = scattered,
-                                         .plain_b = plain},
-                                        {mr, nr}, machine());
-    cut = blocks.cut;
-    pack_b = blocks.pack_b || cut == Cut::sums || cut == Cut::columns;
-    m = Boxes(step.m, {&Loop::a}, kLine, blocks.mc, 1);
-    n = Boxes(step.n, {&Loop::c, &Loop::b}, kLine, blocks.nc, nr);
-  }
-
-  static constexpr std::int64_t kLine = 64 / sizeof(T);
-};
-
-/// One operand of the product: where it lies and how its boxes are packed.
-template <class T>
-struct Side {
-  const T* data;
-  StrideOf stride;  // of this operand
-  const Boxes& boxes;
-  std::int64_t width;
-  bool padded;
-
-  Panels panels(std::int64_t positions) const { return {positions, width, padded}; }
-  /// Elements of the largest packed box.
-  std::int64_t largest(const Boxes& k) const {
-    return panels(boxes.largest()).packed_size(k.largest());
-  }
-
-  void pack(const kernel::MatmulFunctions<T>& functions, const Boxes& k, std::int64_t box,
-            std::int64_t k_box, std::int64_t batch_offset, std::int64_t* lanes, std::int64_t* steps,
-            T* to) const {
-    const std::int64_t lane_count = boxes.offsets(box, stride, lanes);
-    const std::int64_t step_count = k.offsets(k_box, stride, steps);
-    functions.pack({.source = data + batch_offset,
-                    .lanes = {lanes, lane_count, boxes.unit(box, stride)},
-                    .steps = {steps, step_count, k.unit(k_box, stride)},
-                    .panels = panels(lane_count),
-                    .packed = to});
-  }
-};
-
-/// Things that whichever task needs them first makes for all. Whoever waits for another task waits
-/// for one that is running, never for one that has yet to start.
-class OnDemand {
- public:
-  explicit OnDemand(std::int64_t count) : states_(static_cast<std::size_t>(count)) {}
-
-  /// Nothing is made; no task may be running.
-  void clear() {
-    for (auto& state : states_) state.store(State::missing, std::memory_order_relaxed);
-  }
-
-  template <class Make>
-  void once(std::int64_t i, const Make& make) {
-    std::atomic<State>& state = states_[static_cast<std::size_t>(i)];
-    State seen = state.load(std::memory_order_acquire);
-    if (seen == State::made) return;
-    if (seen == State::missing &&
-        state.compare_exchange_strong(seen, State::being_made, std::memory_order_acquire)) {
-      make();
-      state.store(State::made, std::memory_order_release);
-      return;
-    }
-    for (int turns = 0; state.load(std::memory_order_acquire) != State::made; ++turns) {
-      if (turns > kTurns) std::this_thread::yield();
-    }
-  }
-
- private:
-  enum class State : std::uint8_t { missing, being_made, made };
-  // Looks before the processor is given away: packing a box takes tens of microseconds.
-  static constexpr int kTurns = 2000;
-  std::vector<std::atomic<State>> states_;
-};
 
 template <class T>
 class PackedProduct {
@@ -182,26 +78,39 @@ class PackedProduct {
     }
   };
 
-  /// A box of b as the kernel reads it.
-  struct BoxOfB {
+  /// A box of an operand as the kernel reads it.
+  struct Box {
     const T* data;
     std::int64_t stride = 0;  // 0: packed
   };
 
-  /// A box of b where it lies.
-  BoxOfB plain_b(std::int64_t n_box, std::int64_t k_box, std::int64_t offset) const {
+  /// A box where it lies.
+  Box plain_a(std::int64_t m_box, std::int64_t k_box, std::int64_t offset) const {
+    return {
+        a_.data + offset + blocking_.m.first(m_box, &Loop::a) + blocking_.k.first(k_box, &Loop::a),
+        step_.m[0].a};
+  }
+  Box plain_b(std::int64_t n_box, std::int64_t k_box, std::int64_t offset) const {
     return {
         b_.data + offset + blocking_.n.first(n_box, &Loop::b) + blocking_.k.first(k_box, &Loop::b),
         step_.k[0].b};
   }
+  /// A box of a, packed into scratch memory where it must be.
+  Box ready_a(std::int64_t m_box, std::int64_t k_box, std::int64_t offset,
+              const Scratch& scratch) const {
+    if (!blocking_.pack_a) return plain_a(m_box, k_box, offset);
+    a_.pack(functions_, blocking_.k, m_box, k_box, offset, scratch.lanes, scratch.steps, scratch.a);
+    return {scratch.a};
+  }
 
-  /// c of one pair of boxes, from a packed one of a.
-  void multiply(std::int64_t m_box, std::int64_t n_box, std::int64_t k_box, const T* a, BoxOfB b,
-                T* c, const Scratch& scratch) const {
+  /// c of one pair of boxes.
+  void multiply(std::int64_t m_box, std::int64_t n_box, std::int64_t k_box, Box a, Box b, T* c,
+                const Scratch& scratch) const {
     const std::int64_t rows = blocking_.m.offsets(m_box, &Loop::c, scratch.rows);
     const std::int64_t columns = blocking_.n.offsets(n_box, &Loop::c, scratch.columns);
-    functions_.multiply({.a = a,
+    functions_.multiply({.a = a.data,
                          .b = b.data,
+                         .a_stride = a.stride,
                          .b_stride = b.stride,
                          .c = c,
                          .rows = scratch.rows,
@@ -250,11 +159,10 @@ class PackedProduct {
               scratch.b + j * b_box);
     }
     for (std::int64_t i = 0; i < m.count(); ++i) {
-      a_.pack(functions_, k, i, k_box, a_offset, scratch.lanes, scratch.steps, scratch.a);
+      const Box a = ready_a(i, k_box, a_offset, scratch);
       for (std::int64_t j = 0; j < n.count(); ++j) {
-        const BoxOfB b =
-            blocking_.pack_b ? BoxOfB{scratch.b + j * b_box} : plain_b(j, k_box, b_offset);
-        multiply(i, j, k_box, scratch.a, b, c, scratch);
+        const Box b = blocking_.pack_b ? Box{scratch.b + j * b_box} : plain_b(j, k_box, b_offset);
+        multiply(i, j, k_box, a, b, c, scratch);
       }
     }
   }
@@ -297,26 +205,30 @@ class PackedProduct {
           T* const mine = by_columns ? scratch.b : scratch.a;
           // Tasks that start together begin with different boxes, so that each packs some.
           const std::int64_t start = box * round / own.boxes.count();
-          for (std::int64_t k_box = 0; k_box < k_round; ++k_box) {
-            own.pack(functions_, k, box, k_first + k_box, own_offset, scratch.lanes, scratch.steps,
-                     mine);
+          for (std::int64_t k_at = k_first; k_at < k_first + k_round; ++k_at) {
+            Box own_box{mine};
+            if (by_columns) {
+              b_.pack(functions_, k, box, k_at, own_offset, scratch.lanes, scratch.steps, mine);
+            } else {
+              own_box = ready_a(box, k_at, own_offset, scratch);
+            }
             for (std::int64_t i = 0; i < round; ++i) {
-              const std::int64_t other = (start + i) % round;
+              const std::int64_t at = (start + i) % round, other = first + at;
               if (!pack_shared) {
-                multiply(box, first + other, k_first + k_box, mine,
-                         plain_b(first + other, k_first + k_box, shared_offset), c, scratch);
+                multiply(box, other, k_at, own_box, plain_b(other, k_at, shared_offset), c,
+                         scratch);
                 continue;
               }
-              const std::int64_t slot = other * k_boxes + k_box;
+              const std::int64_t slot = at * k_boxes + k_at - k_first;
               T* const theirs = packed + slot * box_size;
               packing.once(slot, [&] {
-                shared.pack(functions_, k, first + other, k_first + k_box, shared_offset,
-                            scratch.lanes, scratch.steps, theirs);
+                shared.pack(functions_, k, other, k_at, shared_offset, scratch.lanes, scratch.steps,
+                            theirs);
               });
               if (by_columns) {
-                multiply(first + other, box, k_first + k_box, theirs, {mine}, c, scratch);
+                multiply(other, box, k_at, {theirs}, own_box, c, scratch);
               } else {
-                multiply(box, first + other, k_first + k_box, mine, {theirs}, c, scratch);
+                multiply(box, other, k_at, own_box, {theirs}, c, scratch);
               }
             }
           }

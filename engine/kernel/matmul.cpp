@@ -41,17 +41,39 @@ inline constexpr std::int64_t kLanes = hn::MaxLanes(Tag<T>());
 
 HWY_INLINE void fetch_to_l2(const void* address) { __builtin_prefetch(address, 0, 2); }
 
-// What the loop over steps has fetched to L2 meanwhile: an address, and how far it moves each step.
-struct Ahead {
-  const char* at = nullptr;
-  std::int64_t stride = 0;
+// A tile that has been computed and is to be written around the caches.
+template <class T>
+struct Deferred {
+  std::int64_t count = 0;  // vectors
+  T* to[kRows * 2];
+  HWY_ALIGN T vectors[kRows * 2 * kLanes<T>];
+
+  HWY_INLINE void write(std::int64_t i) const {
+    const Tag<T> d;
+    hn::Stream(hn::Load(d, vectors + i * kLanes<T>), d, to[i]);
+  }
 };
 
-// rows[r] + columns[v] + lane = (or +=) sum over steps of a[step][r] b[step][v][lane]; steps of b
-// are `b_stride` elements apart.
-template <class T, int R, int V>
-void multiply_tile(std::int64_t steps, const T* a, const T* b, std::int64_t b_stride,
-                   T* const* rows, const std::int64_t* columns, Update update, Ahead ahead) {
+// Operands of a tile: rows[r] + columns[v] + lane = (or +=) sum over steps of a[step][r]
+// b[step][v][lane].
+template <class T>
+struct Tile {
+  std::int64_t steps = 0;
+  const T* a = nullptr;       // packed, or rows that are
+  std::int64_t a_stride = 0;  // elements apart
+  const T* b = nullptr;
+  std::int64_t b_stride = 0;  // elements between steps
+  T* const* rows = nullptr;
+  const std::int64_t* columns = nullptr;
+  Update update = Update::store;
+  // Fetched to L2 in every step: this address, which then moves.
+  const char* ahead = nullptr;
+  std::int64_t ahead_stride = 0;
+  Deferred<T>* deferred = nullptr;
+};
+
+template <class T, int R, int V, bool PlainA>
+void multiply_tile(const Tile<T>& tile) {
   const Tag<T> d;
   constexpr std::int64_t N = kLanes<T>;
   using Vector = hn::VFromD<Tag<T>>;
@@ -61,8 +83,15 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, std::int64_t b_st
     HWY_UNROLL(2)
     for (int v = 0; v < V; ++v) sum[r][v] = hn::Zero(d);
   }
+  const std::int64_t steps = tile.steps, b_stride = tile.b_stride, a_stride = tile.a_stride;
+  const T* b = tile.b;
+  // Rows of a plain a are addressed in threes: one pointer, and the stride once and twice.
+  constexpr int kThrees = PlainA ? (R + 2) / 3 : 1;
+  const T* a[kThrees];
+  HWY_UNROLL(8)
+  for (int t = 0; t < kThrees; ++t) a[t] = tile.a + 3 * t * a_stride;
   const auto step = [&]() HWY_ATTR {
-    hwy::Prefetch(a + 16 * R);
+    if constexpr (!PlainA) hwy::Prefetch(a[0] + 16 * R);
     hwy::Prefetch(b + 8 * b_stride);
     if constexpr (V == 2 && sizeof(Vector) == 64) hwy::Prefetch(b + 8 * b_stride + N);
     Vector in[V];
@@ -70,18 +99,32 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, std::int64_t b_st
     for (int v = 0; v < V; ++v) in[v] = hn::LoadU(d, b + v * N);
     HWY_UNROLL(16)
     for (int r = 0; r < R; ++r) {
-      const Vector row = hn::Set(d, a[r]);
+      const Vector row = hn::Set(d, PlainA ? a[r / 3][r % 3 * a_stride] : a[0][r]);
       HWY_UNROLL(2)
       for (int v = 0; v < V; ++v) sum[r][v] = hn::MulAdd(row, in[v], sum[r][v]);
     }
-    a += R;
+    HWY_UNROLL(8)
+    for (int t = 0; t < kThrees; ++t) a[t] += PlainA ? 1 : R;
     b += b_stride;
   };
+  const Update update = tile.update;
+  T* const* const rows = tile.rows;
+  const std::int64_t* const columns = tile.columns;
   std::int64_t s = 0;
+  // The tile before this one goes out a vector a step: all at once would hold up these loads.
+  Deferred<T>& deferred = *tile.deferred;
+  for (; s < std::min(steps, deferred.count); ++s) {
+    deferred.write(s);
+    step();
+  }
+  for (std::int64_t i = s; i < deferred.count; ++i) deferred.write(i);
+  deferred.count = 0;
   const std::int64_t fetch = update == Update::stream ? steps : steps - kFetchSteps;
+  const char* ahead = tile.ahead;
+  const std::int64_t ahead_stride = tile.ahead_stride;
   for (; s < fetch; ++s) {
-    fetch_to_l2(ahead.at);
-    ahead.at += ahead.stride;
+    fetch_to_l2(ahead);
+    ahead += ahead_stride;
     step();
   }
   for (std::int64_t r = 0; s < steps; ++s, ++r) {
@@ -99,28 +142,30 @@ void multiply_tile(std::int64_t steps, const T* a, const T* b, std::int64_t b_st
       if (update == Update::add) {
         hn::StoreU(hn::Add(hn::LoadU(d, to), sum[r][v]), d, to);
       } else if (update == Update::stream) {
-        hn::Stream(sum[r][v], d, to);
+        hn::Store(sum[r][v], d, deferred.vectors + (r * V + v) * N);
+        deferred.to[r * V + v] = to;
       } else {
         hn::StoreU(sum[r][v], d, to);
       }
     }
   }
+  if (update == Update::stream) deferred.count = R * V;
 }
 
 template <class T>
-using TileFunction = void (*)(std::int64_t, const T*, const T*, std::int64_t, T* const*,
-                              const std::int64_t*, Update, Ahead);
+using TileFunction = void (*)(const Tile<T>&);
 
-template <class T, int V, int... R>
+template <class T, int V, bool PlainA, int... R>
 constexpr std::array<TileFunction<T>, sizeof...(R)> tiles_of(std::integer_sequence<int, R...>) {
-  return {multiply_tile<T, R + 1, V>...};
+  return {multiply_tile<T, R + 1, V, PlainA>...};
 }
 
-// By vectors - 1 and rows - 1.
+// By whether a is plain, vectors - 1 and rows - 1.
+using Heights = std::make_integer_sequence<int, kRows>;
 template <class T>
-inline constexpr std::array<TileFunction<T>, kRows> kTiles[2] = {
-    tiles_of<T, 1>(std::make_integer_sequence<int, kRows>()),
-    tiles_of<T, 2>(std::make_integer_sequence<int, kRows>())};
+inline constexpr std::array<TileFunction<T>, kRows> kTiles[2][2] = {
+    {tiles_of<T, 1, false>(Heights()), tiles_of<T, 2, false>(Heights())},
+    {tiles_of<T, 1, true>(Heights()), tiles_of<T, 2, true>(Heights())}};
 
 // Are columns first .. first + count - 1 neighbours in c?
 inline bool side_by_side(const std::int64_t* columns, std::int64_t count) {
@@ -194,25 +239,32 @@ void multiply(const MultiplyBlock<T>& block) noexcept {
   // A vector more: a run at the end of the last row is loaded whole.
   HWY_ALIGN T stage[(kRows + 1) * kWidth];
   T* rows[kRows];
+  Deferred<T> deferred;
   for (std::int64_t j = 0; j < block.column_count; j += kWidth) {
     const Columns<T> columns(block.columns + j, std::min(kWidth, block.column_count - j));
-    const bool packed = block.b_stride == 0;
-    const std::int64_t b_stride = packed ? kWidth : block.b_stride;
-    const T* b = block.b + (packed ? j * block.steps : j);
+    const bool packed_b = block.b_stride == 0, plain_a = block.a_stride != 0;
+    Tile<T> tile{.steps = block.steps,
+                 .a_stride = block.a_stride,
+                 .b = block.b + (packed_b ? j * block.steps : j),
+                 .b_stride = packed_b ? kWidth : block.b_stride,
+                 .rows = rows,
+                 .deferred = &deferred};
     // The next panel of b comes to L2 while this one is used: a part of it during every tile.
-    const T* next =
-        j + kWidth < block.column_count ? b + (packed ? kWidth * block.steps : kWidth) : b;
-    const auto ahead_of = [&](std::int64_t p) -> Ahead {
-      if (!packed) {  // one line of every row, then the other
-        return {reinterpret_cast<const char*>(next + p % 2 * kLanes<T>), b_stride * kBytes};
-      }
-      const std::int64_t stride = (kWidth * kBytes + panels.count() - 1) / panels.count();
-      return {reinterpret_cast<const char*>(next) + p * block.steps * stride, stride};
-    };
+    const T* const next = j + kWidth < block.column_count
+                              ? tile.b + (packed_b ? kWidth * block.steps : kWidth)
+                              : tile.b;
     for (std::int64_t p = 0; p < panels.count(); ++p) {
       const std::int64_t i = panels.start(p), count = panels.start(p + 1) - i;
-      const auto tile = kTiles<T>[columns.vectors() - 1][static_cast<std::size_t>(count - 1)];
-      const T* a = block.a + i * block.steps;
+      const auto multiply =
+          kTiles<T>[plain_a][columns.vectors() - 1][static_cast<std::size_t>(count - 1)];
+      tile.a = block.a + i * (plain_a ? block.a_stride : block.steps);
+      if (packed_b) {
+        tile.ahead_stride = (kWidth * kBytes + panels.count() - 1) / panels.count();
+        tile.ahead = reinterpret_cast<const char*>(next) + p * block.steps * tile.ahead_stride;
+      } else {  // one line of every row, then the other
+        tile.ahead_stride = block.b_stride * kBytes;
+        tile.ahead = reinterpret_cast<const char*>(next + p % 2 * kLanes<T>);
+      }
       if (columns.whole()) {
         std::uintptr_t misaligned = 0;
         for (std::int64_t r = 0; r < count; ++r) {
@@ -222,17 +274,21 @@ void multiply(const MultiplyBlock<T>& block) noexcept {
           }
         }
         const bool stream = block.update == Update::stream && misaligned % 64 == 0;
-        tile(block.steps, a, b, b_stride, rows, columns.vector_at(),
-             block.update == Update::stream && !stream ? Update::store : block.update, ahead_of(p));
+        tile.columns = columns.vector_at();
+        tile.update = block.update == Update::stream && !stream ? Update::store : block.update;
+        multiply(tile);
         continue;
       }
       for (std::int64_t r = 0; r < count; ++r) rows[r] = stage + r * kWidth;
-      tile(block.steps, a, b, b_stride, rows, kStagedAt, Update::store, ahead_of(p));
+      tile.columns = kStagedAt;
+      tile.update = Update::store;
+      multiply(tile);
       for (std::int64_t r = 0; r < count; ++r) {
         columns.write(rows[r], block.c + block.rows[i + r], block.update);
       }
     }
   }
+  for (std::int64_t i = 0; i < deferred.count; ++i) deferred.write(i);
   if (block.update == Update::stream) hwy::FlushStream();
 }
 

@@ -63,6 +63,8 @@ template <class T>
 struct MultiplyBlock {
   const T* a = nullptr;  // packed with balanced panels of at most the target's mr rows
   const T* b = nullptr;  // packed with padded panels of the target's nr columns
+  // Not 0: a is not packed; its steps are neighbours and its rows so many elements apart.
+  std::int64_t a_stride = 0;
   // Not 0: b is not packed; its columns are neighbours, whole vectors of half the target's nr, and
   // its steps are so many elements apart.
   std::int64_t b_stride = 0;

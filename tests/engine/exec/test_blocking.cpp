@@ -73,6 +73,18 @@ TEST_SUITE("exec") {
     CHECK(choose_blocks(larger, kWide, kServer).pack_b);
   }
 
+  TEST_CASE("few columns leave rows of a unpacked, unless they share a set of L1") {
+    ProductSize heads{.rows = 512, .columns = 64, .steps = 512, .batch = 24, .kc = 512};
+    CHECK(choose_blocks(heads, kWide, kServer).pack_a);
+    heads.plain_a_stride = 512;
+    CHECK_FALSE(choose_blocks(heads, kWide, kServer).pack_a);
+    heads.plain_a_stride = 2048;
+    CHECK(choose_blocks(heads, kWide, kServer).pack_a);
+    heads.plain_a_stride = 512;
+    heads.columns = 1000;
+    CHECK(choose_blocks(heads, kWide, kServer).pack_a);
+  }
+
   TEST_CASE("short wide products are cut along columns") {
     const ProductSize wide{.rows = 37, .columns = 1111, .steps = 509, .kc = 509};
     CHECK(choose_blocks(wide, kWide, kServer).cut == Cut::columns);

@@ -127,6 +127,13 @@ TEST_SUITE("exec") {
     check_sizes<double>({9}, {20}, {8}, {65});
   }
 
+  TEST_CASE("few columns, whose rows of a need no packing where they lie evenly") {
+    check_sizes<float>({}, {70}, {20}, {600});
+    check_sizes<float>({9}, {45}, {64}, {100});
+    check_sizes<double>({}, {301}, {33}, {270});
+    check_sizes<double>({9}, {31}, {7}, {50});
+  }
+
   TEST_CASE("sums longer than several blocks") {
     check_sizes<float>({}, {15}, {35}, {1700});
     check_sizes<double>({}, {15}, {35}, {900});

@@ -198,52 +198,6 @@ void check_multiplies(const Kernels& table) {
                     Update::add, 1);
 }
 
-/// A b that is read where it lies gives the bits of a packed one.
-template <class T>
-void check_plain_b(const Kernels& table) {
-  std::mt19937 random(11);
-  const auto& functions = table.matmul.of<T>();
-  const std::int64_t half = nr<T>(table) / 2;
-  for (const std::int64_t columns : {half, 2 * half, 3 * half, 8 * half}) {
-    for (const std::int64_t steps : {1, 7, 40, 90}) {
-      for (const std::int64_t gap : {0, 3}) {
-        for (const bool backwards : {false, true}) {
-          const std::int64_t rows = 2 * mr<T>(table) - 1, stride = columns + gap;
-          const std::vector<T> a = random_values<T>(rows * steps, random);
-          // Exactly what may be read.
-          const std::vector<T> b = random_values<T>((steps - 1) * stride + columns, random);
-          const std::int64_t step = backwards ? -stride : stride;
-          const std::int64_t first = backwards ? (steps - 1) * stride : 0;
-          const Panels panels{columns, nr<T>(table), true};
-          std::vector<T> packed(static_cast<std::size_t>(panels.packed_size(steps)));
-          const List b_columns = affine(columns, 1, first), b_steps = affine(steps, step);
-          functions.pack({b.data(),
-                          {b_columns.data(), columns, {columns, 1}},
-                          {b_steps.data(), steps, {}},
-                          panels,
-                          packed.data()});
-          const List c_rows = affine(rows, columns), c_columns = affine(columns, 1);
-          std::vector<T> want(static_cast<std::size_t>(rows * columns)), got = want;
-          MultiplyBlock<T> block{.a = a.data(),
-                                 .b = packed.data(),
-                                 .c = want.data(),
-                                 .rows = c_rows.data(),
-                                 .columns = c_columns.data(),
-                                 .row_count = rows,
-                                 .column_count = columns,
-                                 .steps = steps};
-          functions.multiply(block);
-          block.b = b.data() + first;
-          block.b_stride = step;
-          block.c = got.data();
-          functions.multiply(block);
-          CHECK(got == want);
-        }
-      }
-    }
-  }
-}
-
 template <class T>
 void check_vectors(const Kernels& table) {
   std::mt19937 random(5);
@@ -359,13 +313,6 @@ TEST_SUITE("kernel") {
     on_all_targets([](const Kernels& table) {
       check_multiplies<float>(table);
       check_multiplies<double>(table);
-    });
-  }
-
-  TEST_CASE("products of a b that is not packed") {
-    on_all_targets([](const Kernels& table) {
-      check_plain_b<float>(table);
-      check_plain_b<double>(table);
     });
   }
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocking of a packed matrix product in label space, and how boxes of its operands are packed.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "../base/machine.h"
+#include "blocking.h"
+#include "boxes.h"
+
+namespace einkern::exec {
+
+/// How a contraction is blocked. All sums are cut by `k` alone, which depends on the step and the
+/// target only; m and n may be cut anyhow without changing a bit.
+template <class T>
+struct Blocking {
+  std::int64_t mr, nr;
+  Boxes k, m, n;
+  std::int64_t batch;
+  Cut cut;
+  bool pack_a, pack_b;
+
+  Blocking(const plan::Contract& step, const Target& target)
+      : mr(sizeof(T) == 4 ? target.mr_f32 : target.mr_f64),
+        nr(sizeof(T) == 4 ? target.nr_f32 : target.nr_f64),
+        k(step.k, {&plan::Loop::a, &plan::Loop::b}, kLine,
+          sizeof(T) == 4 ? target.kc_f32 : target.kc_f64, kLine),
+        m(step.m, {&plan::Loop::a}, kLine, 1, 1),
+        n(step.n, {&plan::Loop::b}, kLine, 1, 1),
+        batch(extent(step.batch)) {
+    const bool scattered = std::any_of(step.n.begin(), step.n.end(), [](const plan::Loop& loop) {
+      return loop.b == 1 && loop.c != 1;
+    });
+    const bool plain_a = step.m.size() == 1 && step.k.size() == 1 && step.k[0].a == 1;
+    const bool plain_b =
+        step.n.size() == 1 && step.n[0].b == 1 && step.k.size() == 1 && step.k[0].b != 0;
+    const Blocks blocks = choose_blocks({.rows = extent(step.m),
+                                         .columns = extent(step.n),
+                                         .steps = extent(step.k),
+                                         .batch = batch,
+                                         .element_bytes = sizeof(T),
+                                         .kc = k.largest(),
+                                         .k_boxes = k.count(),
+                                         .scattered_columns = scattered,
+                                         .plain_b = plain_b,
+                                         .plain_a_stride = plain_a ? step.m[0].a : 0},
+                                        {mr, nr}, machine());
+    cut = blocks.cut;
+    pack_a = blocks.pack_a || cut == Cut::sums || cut == Cut::columns;
+    pack_b = blocks.pack_b || cut == Cut::sums || cut == Cut::columns;
+    m = Boxes(step.m, {&plan::Loop::a}, kLine, blocks.mc, 1);
+    n = Boxes(step.n, {&plan::Loop::c, &plan::Loop::b}, kLine, blocks.nc, nr);
+  }
+
+  static constexpr std::int64_t kLine = 64 / sizeof(T);
+};
+
+/// One operand of the product: where it lies and how its boxes are packed.
+template <class T>
+struct Side {
+  const T* data;
+  StrideOf stride;  // of this operand
+  const Boxes& boxes;
+  std::int64_t width;
+  bool padded;
+
+  kernel::Panels panels(std::int64_t positions) const { return {positions, width, padded}; }
+  /// Elements of the largest packed box.
+  std::int64_t largest(const Boxes& k) const {
+    return panels(boxes.largest()).packed_size(k.largest());
+  }
+
+  void pack(const kernel::MatmulFunctions<T>& functions, const Boxes& k, std::int64_t box,
+            std::int64_t k_box, std::int64_t batch_offset, std::int64_t* lanes, std::int64_t* steps,
+            T* to) const {
+    const std::int64_t lane_count = boxes.offsets(box, stride, lanes);
+    const std::int64_t step_count = k.offsets(k_box, stride, steps);
+    functions.pack({.source = data + batch_offset,
+                    .lanes = {lanes, lane_count, boxes.unit(box, stride)},
+                    .steps = {steps, step_count, k.unit(k_box, stride)},
+                    .panels = panels(lane_count),
+                    .packed = to});
+  }
+};
+
+}  // namespace einkern::exec
