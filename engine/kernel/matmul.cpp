@@ -249,21 +249,25 @@ void multiply(const MultiplyBlock<T>& block) noexcept {
                  .b_stride = packed_b ? kWidth : block.b_stride,
                  .rows = rows,
                  .deferred = &deferred};
-    // The next panel of b comes to L2 while this one is used: a part of it during every tile.
-    const T* const next = j + kWidth < block.column_count
-                              ? tile.b + (packed_b ? kWidth * block.steps : kWidth)
-                              : tile.b;
+    // The next panel of b comes to L2 while this one is used: of a packed one a part in every tile,
+    // of rows a line of each in the first tile, then the other. What is near already is not asked
+    // for again: requests that L1 does not answer compete with the tile's own.
+    const bool more = j + kWidth < block.column_count;
+    const T* const next = tile.b + (packed_b ? kWidth * block.steps : kWidth);
     for (std::int64_t p = 0; p < panels.count(); ++p) {
       const std::int64_t i = panels.start(p), count = panels.start(p + 1) - i;
       const auto multiply =
           kTiles<T>[plain_a][columns.vectors() - 1][static_cast<std::size_t>(count - 1)];
       tile.a = block.a + i * (plain_a ? block.a_stride : block.steps);
-      if (packed_b) {
+      if (more && packed_b) {
         tile.ahead_stride = (kWidth * kBytes + panels.count() - 1) / panels.count();
         tile.ahead = reinterpret_cast<const char*>(next) + p * block.steps * tile.ahead_stride;
-      } else {  // one line of every row, then the other
+      } else if (more && p < 2) {
         tile.ahead_stride = block.b_stride * kBytes;
-        tile.ahead = reinterpret_cast<const char*>(next + p % 2 * kLanes<T>);
+        tile.ahead = reinterpret_cast<const char*>(next + p * kLanes<T>);
+      } else {
+        tile.ahead_stride = 0;
+        tile.ahead = reinterpret_cast<const char*>(tile.b);
       }
       if (columns.whole()) {
         std::uintptr_t misaligned = 0;
