@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts what calls of a compiled plan allocate once they have run before: nothing.
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#include "../../../engine/graph/compiled.h"
+#include "../../../engine/tensor/create.h"
+#include "../../../engine/tensor/pool.h"
+#include "../../../engine/tensor/storage.h"
+
+namespace {
+
+std::atomic<std::int64_t> allocations{0};
+
+void* counted(std::size_t bytes, std::size_t alignment) noexcept {
+  ++allocations;
+  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+void* counted_or_throw(std::size_t bytes, std::size_t alignment) {
+  if (void* const data = counted(bytes == 0 ? 1 : bytes, alignment)) return data;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted_or_throw(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted_or_throw(bytes, static_cast<std::size_t>(alignment));
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* data) noexcept { std::free(data); }
+void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
+void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::free(data); }
+
+namespace einkern {
+namespace {
+
+TEST_CASE("a small plan that has run before allocates nothing") {
+  const Expr a = input(f32, {8, 8}), b = input(f32, {8, 8});
+  const Compiled f = compile({a, b}, {einsum("ij,jk->ik", a, b)});
+  const std::vector<Tensor> inputs{random({8, 8}, 1), random({8, 8}, 2)}, outs{zeros({8, 8})};
+  f.into(outs, inputs);
+  const std::size_t blocks = pool_bytes() + blocks_in_use().bytes();
+  const std::int64_t before = allocations;
+  for (int run = 0; run < 10; ++run) f.into(outs, inputs);
+  CHECK(allocations - before == 0);
+  CHECK(pool_bytes() + blocks_in_use().bytes() == blocks);
+}
+
+}  // namespace
+}  // namespace einkern
