@@ -294,15 +294,14 @@ class Matcher {
   }
 
   NodePtr build(const FoundDot& dot) {
-    NodePtr placeholder =
-        std::make_shared<const Node>(Dot{}, std::vector<NodePtr>{}, dot.node->type);
-    for (const Scale& scale : scales_) placeholder = scaled(placeholder, scale);
+    NodePtr products = std::make_shared<const Node>(Dot{}, std::vector<NodePtr>{}, dot.node->type);
+    for (const Scale& scale : scales_) products = scaled(products, scale);
     const auto with = [&](const NodePtr& root, const NodePtr& from, const NodePtr& to) {
       return transform({root}, [&](const NodePtr& node, const Node& original) {
         return &original == from.get() ? to : node;
       })[0];
     };
-    const NodePtr parted = with(scores(), dot.node, placeholder);
+    const NodePtr parted = with(scores(), dot.node, products);
     const Weights& weights = candidate_.weights;
     op_.scores = axes_.scores();
     op_.normalised = weights.axes;
