@@ -80,7 +80,7 @@ std::string bench_calls(double min_seconds, ReportForm form) {
   const Compiled compiled = compile({x, y}, {einsum(kEquation, x, y)});
   const std::vector<Tensor> inputs{a, b}, outs{out};
   std::vector<Row> rows{
-      {"Tensor c = einsum(\"ij,jk->ik\", a, b)", [&] { Tensor(einsum(kEquation, a, b)); }},
+      {"Tensor c = einsum(\"ij,jk->ik\", a, b)", [&] { const Tensor c = einsum(kEquation, a, b); }},
       {"einsum_into(c, \"ij,jk->ik\", {a, b})",
        [&] {
          einsum_into(out, kEquation, {a, b});

@@ -15,7 +15,7 @@ namespace {
 using Labels = std::vector<LabelId>;
 
 // Products below this size are cut by batch, each on one thread; larger ones by the library.
-constexpr std::int64_t kSmallProduct = 64 * 64 * 64;
+constexpr std::int64_t kSmallProduct = std::int64_t{64} * 64 * 64;
 constexpr std::int64_t kPiecesPerThread = 8;
 
 bool contains(const Labels& labels, LabelId label) {

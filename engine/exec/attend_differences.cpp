@@ -93,7 +93,7 @@ void AttendScores::evaluate_differences_of(ScoreForm& form, std::int64_t least, 
   const std::int64_t bytes = count * tables * static_cast<std::int64_t>(dot_bytes_);
   if (bytes > kMostBytes) return;
   auto values = allocate_scratch(static_cast<std::size_t>(bytes));
-  const double work = static_cast<double>(count * tables);
+  const auto work = static_cast<double>(count * tables);
   parallel_for(tables, work, [&](std::int64_t batch) {
     const TaskMemory scratch(form.program->scratch_bytes());
     form.program->prepare(scratch.data(), form.program->capacity());

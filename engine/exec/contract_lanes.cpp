@@ -134,7 +134,7 @@ class LaneProducts {
   static const std::int64_t* list(Carver& carver, const Loops& outer, StrideOf of_outer,
                                   const Loops& inner, StrideOf of_inner) {
     const OffsetList x = offsets_of(outer, of_outer), y = offsets_of(inner, of_inner);
-    std::int64_t* const all = carver.take<std::int64_t>(size_of_list(x) * size_of_list(y));
+    auto* const all = carver.take<std::int64_t>(size_of_list(x) * size_of_list(y));
     std::int64_t* to = all;
     for (const std::int64_t i : x) {
       for (const std::int64_t j : y) *to++ = i + j;
@@ -253,8 +253,8 @@ bool run_lanes(const plan::Contract& step, const Frame& frame) {
   if (lanes.c != 1 || lanes.size < 8 || !fits(lanes.a) || !fits(lanes.b)) return false;
   const std::int64_t m = extent(step.m), n = extent(step.n), k = extent(step.k);
   const auto element = static_cast<std::int64_t>(size_of(step.c.dtype));
-  const double m_d = static_cast<double>(m), n_d = static_cast<double>(n),
-               k_d = static_cast<double>(k);
+  const auto m_d = static_cast<double>(m), n_d = static_cast<double>(n),
+             k_d = static_cast<double>(k);
   const double bytes = static_cast<double>(element) * (m_d * k_d + k_d * n_d + m_d * n_d);
   const double wanted =
       std::clamp(static_cast<double>(kTaskBytes) / bytes * static_cast<double>(element),

@@ -215,10 +215,10 @@ void StreamBox::set(const StreamLayout& layout, std::int64_t index, std::int64_t
     target += start * columns[l].c;
   }
   if (layout.lanes.size() == 1) first_lane = 0;
-  const bool same_shape = sizes == size;
-  if (same_shape && first_lane == first_listed) return;
-  size = sizes;
-  first_listed = first_lane;
+  const bool same_shape = sizes == size_;
+  if (same_shape && first_lane == first_listed_) return;
+  size_ = sizes;
+  first_listed_ = first_lane;
   if (!same_shape) list_places(layout, lanes);
   list_sources(layout);
 }
@@ -227,7 +227,7 @@ void StreamBox::widen(OffsetTable& table, const StreamLayout& layout, std::size_
                       StrideOf stride) const {
   for (std::size_t l = first_loop; l < layout.columns.size(); ++l) {
     const std::size_t filled = table.size();
-    for (std::int64_t i = 1; i < size[l]; ++i) {
+    for (std::int64_t i = 1; i < size_[l]; ++i) {
       for (std::size_t j = 0; j < filled; ++j) {
         table.push_back(table[j] + i * (layout.columns[l].*stride));
       }
@@ -239,7 +239,7 @@ void StreamBox::list_places(const StreamLayout& layout, std::int64_t lanes) {
   OffsetTable at{0};
   widen(at, layout, 0, &Loop::c);
   positions = static_cast<std::int64_t>(at.size());
-  run = run_of(layout.columns, size);
+  run = run_of(layout.columns, size_);
   group_panels = group_of(run, positions, lanes);
   const auto every = [&](std::int64_t step, OffsetTable& table) {
     table.clear();
@@ -257,9 +257,9 @@ void StreamBox::list_sources(const StreamLayout& layout) {
   if (layout.read == StreamRead::lanes) {
     rows = {0};
     widen(rows, layout, 1, &Loop::b);
-    read_run = size[0];
+    read_run = size_[0];
   } else {
-    for (std::int64_t lane = first_listed; lane < first_listed + size[0]; ++lane) {
+    for (std::int64_t lane = first_listed_; lane < first_listed_ + size_[0]; ++lane) {
       std::int64_t offset = 0, index = lane;
       for (const Loop& loop : layout.lanes) {
         offset += index % loop.size * loop.b;
@@ -269,7 +269,7 @@ void StreamBox::list_sources(const StreamLayout& layout) {
     }
     if (layout.read == StreamRead::across) {
       widen(outer, layout, 2, &Loop::b);
-      read_run = size[1];
+      read_run = size_[1];
     } else {
       widen(rows, layout, 1, &Loop::b);
       read_run = layout.step_run;

@@ -55,8 +55,8 @@ struct StreamBox {
   void list_places(const StreamLayout& layout, std::int64_t lanes);
   void list_sources(const StreamLayout& layout);
 
-  Dims size;
-  std::int64_t first_listed = -1;  // first lane of `rows`
+  Dims size_;
+  std::int64_t first_listed_ = -1;  // first lane of `rows`
 };
 
 }  // namespace einkern::exec

@@ -26,8 +26,9 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 
 /// Asks for the line `ahead` bytes further on, wherever that is.
 void prefetch(const std::byte* from, std::int64_t ahead) {
-  const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(from);
-  __builtin_prefetch(reinterpret_cast<const void*>(at + static_cast<std::uintptr_t>(ahead)));
+  const auto at = reinterpret_cast<std::uintptr_t>(from) + static_cast<std::uintptr_t>(ahead);
+  // Perhaps outside of the array, where a pointer may be neither computed nor followed.
+  __builtin_prefetch(reinterpret_cast<const void*>(at));  // NOLINT(performance-no-int-to-ptr)
 }
 
 /// The views of a copy over common axes: 0 is the output, 1 the input.

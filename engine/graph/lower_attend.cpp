@@ -21,7 +21,7 @@ void spread_strides(const plan::Operand& operand, const AxisMap& lists, const Di
   for (std::size_t d = 0; d < lists.size(); ++d) {
     std::int64_t stride = operand.layout.strides[d];
     for (std::size_t i = lists[d].size(); i-- > 0;) {
-      const std::int32_t axis = lists[d][i];
+      const std::int64_t axis = lists[d][i];
       if (axis < 0) {
         plan::Loop& loop = loops[static_cast<std::size_t>(~axis)];
         loop.*loop_stride = stride;

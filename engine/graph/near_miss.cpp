@@ -19,7 +19,7 @@ NodePtr weights_behind(const NodePtr& operand, std::string& why) {
   constexpr std::size_t kMost = 64;
   std::vector<NodePtr> pending{operand};
   for (std::size_t i = 0; i < pending.size() && i < kMost; ++i) {
-    const NodePtr node = pending[i];
+    NodePtr node = pending[i];
     if (read_weights(node, &why) || !why.empty()) return node;
     if (!is_view(*node) && !std::holds_alternative<Elementwise>(node->op)) continue;
     pending.insert(pending.end(), node->inputs.begin(), node->inputs.end());

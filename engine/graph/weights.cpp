@@ -44,7 +44,7 @@ std::optional<Weights> read_shifted_log(const Place& place, const ScoreAxes& axe
   std::optional<Cut> wanted;
   if (elementwise_of(place.node, Op::add) == nullptr) return std::nullopt;
   for (const std::size_t i : {std::size_t{1}, std::size_t{0}}) {
-    const auto weights = read_log_of_sum(input_place(place, i, axes, wanted), axes);
+    auto weights = read_log_of_sum(input_place(place, i, axes, wanted), axes);
     if (!weights) continue;
     const Place maximum = input_place(place, 1 - i, axes, wanted);
     Weights again = *weights;

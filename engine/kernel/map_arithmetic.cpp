@@ -93,7 +93,7 @@ struct Maximum {
   static Int call(Int a, Int b, Int& /*bad*/) { return a > b ? a : b; }
   template <class T>
   static T call(T a, T b) {
-    return (a > b) | (a != a) ? a : b;
+    return ((a > b) | (a != a)) ? a : b;
   }
 };
 struct Minimum {
@@ -101,7 +101,7 @@ struct Minimum {
   static Int call(Int a, Int b, Int& /*bad*/) { return a < b ? a : b; }
   template <class T>
   static T call(T a, T b) {
-    return (a < b) | (a != a) ? a : b;
+    return ((a < b) | (a != a)) ? a : b;
   }
 };
 

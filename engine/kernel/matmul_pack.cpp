@@ -168,7 +168,7 @@ void pack_along_steps(const PackBlock<T>& block) {
   constexpr std::int64_t kLine = 64 / sizeof(T);
   constexpr std::int64_t kAheadLines = 2;
   const typename R::D d;
-  const auto [unit, inner] = block.steps.unit;
+  const std::int64_t unit = block.steps.unit.size, inner = block.steps.unit.inner;
   const std::int64_t* at = block.steps.at;
   const Panels& panels = block.panels;
   for (std::int64_t p = 0; p < panels.count(); ++p) {

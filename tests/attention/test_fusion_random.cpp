@@ -471,9 +471,9 @@ TEST_SUITE("attention") {
       CHECK(worst_error(Tensor(output), want) <= bound);
     }
     CHECK(missed * 100 <= kPrograms);
-    for (const auto& [what, times] : seen) {
-      CAPTURE(what);
-      CHECK(times >= 3);
+    for (const auto& entry : seen) {
+      CAPTURE(entry.first);
+      CHECK(entry.second >= 3);
     }
     CHECK(seen.size() >= 55);
   }

@@ -12,6 +12,9 @@ using namespace einkern::test;
 
 namespace {
 
+// All scores of PairSizes in f64.
+constexpr std::int64_t kScoreBytes = std::int64_t{2} * 4 * 8 * 12 * 8;
+
 PairFormula plain_product(std::function<double(double, const ScoreAt&)> score) {
   PairFormula formula = scored(std::move(score));
   formula.normalise = false;
@@ -339,10 +342,10 @@ TEST_SUITE("attention") {
     const Tensor q = to_tensor(arrays.q), k = to_tensor(arrays.k), v = to_tensor(arrays.v);
     const Expr s = einsum("bhqd,bhkd->bhqk", q, k) * 0.5;
     const Expr output = einsum("bhqk,bhke->bhqe", softmax(s, "k"), v), word = logsumexp(s, "k");
-    CHECK(streaming_fault({output, word}, 2 * 4 * 8 * 12 * 8).empty());
+    CHECK(streaming_fault({output, word}, kScoreBytes).empty());
     const Expr m = max(s, "k"), e = exp(s - m["bhq"]), z = sum(e, "k");
     const Expr by_hand = einsum("bhqk,bhke->bhqe", e / z["bhq"], v), logarithm = m + log(z);
-    CHECK(streaming_fault({by_hand, logarithm}, 2 * 4 * 8 * 12 * 8).empty());
+    CHECK(streaming_fault({by_hand, logarithm}, kScoreBytes).empty());
     const auto want = eval({output, word}, {.fuse = false});
     for (const auto& got : {eval({output, word}), eval({by_hand, logarithm})}) {
       CHECK(worst_error(got[0], to_array(want[0])) <= 1e-14);
@@ -359,7 +362,7 @@ TEST_SUITE("attention") {
     const Expr gated = einsum("qk,ke->qe", where(index("k") <= index("q"), s, 0), v);
     const Expr word = einsum("qk,ke->qe", softmax(hidden, "k"), v);
     for (const Expr& output : {by_hand, gated}) {
-      CHECK(streaming_fault({output}, 4 * 4 * 8).empty());
+      CHECK(streaming_fault({output}, std::int64_t{4} * 4 * 8).empty());
       for (const bool fuse : {true, false}) {
         const auto got = eval(output, {.fuse = fuse}).to_vector<double>();
         for (const double x : got) CHECK(std::isnan(x));
@@ -368,7 +371,7 @@ TEST_SUITE("attention") {
     CHECK(Tensor(word)(0, 0).item<double>() == 1);
     const Tensor gate = tensor<double>({1, 2, HUGE_VAL, 4}, {4});
     const Expr changed = einsum("qk,ke->qe", softmax(hidden, "k") * gate, ones({4, 1}, f64));
-    CHECK(streaming_fault({changed}, 4 * 4 * 8).empty());
+    CHECK(streaming_fault({changed}, std::int64_t{4} * 4 * 8).empty());
     for (const bool fuse : {true, false}) {
       const Tensor got = eval(changed, {.fuse = fuse});
       CHECK(std::isnan(got(0, 0).item<double>()));
@@ -383,7 +386,7 @@ TEST_SUITE("attention") {
     const Expr o = einsum("bhqk,bhke->bhqe", e, v), z = sum(e, "k")["bhq"];
     const Tensor w = random({3}, 5, f64);
     for (const Expr& output : {o * w, o / w, o * (2 / z), o / sum(e * e, "k")["bhq"], w / o}) {
-      CHECK_FALSE(streaming_fault({output}, 2 * 4 * 8 * 12 * 8).empty());
+      CHECK_FALSE(streaming_fault({output}, kScoreBytes).empty());
       CHECK(worst_error(Tensor(output), to_array(eval(output, {.fuse = false}))) <= 1e-14);
     }
   }

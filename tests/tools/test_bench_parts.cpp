@@ -189,8 +189,9 @@ TEST_SUITE("tools") {
         {"ij,jk->ik", {{0, 3}, {3, 4}}},
         {"ij,jk->ik", {{2, 0}, {0, 4}}},
     };
-    for (const auto& [equation, shapes] : others) {
-      CAPTURE(equation);
+    for (const auto& other : others) {
+      const auto& [equation, shapes] = other;
+      CAPTURE(other.first);
       std::vector<Tensor> operands;
       for (const Shape& shape : shapes) operands.push_back(zeros(shape));
       const Spec spec = make_spec(equation, shapes);

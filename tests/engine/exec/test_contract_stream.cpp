@@ -93,7 +93,7 @@ Contraction<T> contraction_of(const std::vector<Axis>& axes, const std::string& 
   for (const auto& [memory, first] : {std::pair{&result.a, result.step.a.layout.offset},
                                       std::pair{&result.b, result.step.b.layout.offset}}) {
     std::mt19937 values(1);
-    for (std::size_t i = static_cast<std::size_t>(first); i < memory->size(); ++i) {
+    for (auto i = static_cast<std::size_t>(first); i < memory->size(); ++i) {
       (*memory)[i] = uniform(values);
     }
   }
@@ -205,7 +205,7 @@ TEST_SUITE("exec") {
         exec::in_arena(threads,
                        [&](std::int64_t) { REQUIRE(stream(contraction, kernel::kernels())); });
         const float* c = contraction.c.data() + contraction.step.c.layout.offset;
-        const std::vector<float> values(c, c + 24 * 5 * 30 * 50);
+        const std::vector<float> values(c, c + std::ptrdiff_t{24} * 5 * 30 * 50);
         if (first.empty()) first = values;
         CHECK(std::memcmp(values.data(), first.data(), first.size() * sizeof(float)) == 0);
       }

@@ -87,9 +87,9 @@ struct View {
 
 /// Runs a step over values given by their first elements.
 template <class Step>
-void run_step(const Step& step, std::vector<std::byte*> values, const kernel::Kernels& kernels,
-              std::vector<map::Scalar> scalars = {}) {
-  exec::run(step, exec::Frame{std::move(values), scalars, kernels});
+void run_step(const Step& step, const std::vector<std::byte*>& values,
+              const kernel::Kernels& kernels, std::vector<map::Scalar> scalars = {}) {
+  exec::run(step, exec::Frame{values, scalars, kernels});
 }
 
 template <class T>

@@ -263,12 +263,12 @@ void check_vectors(const Kernels& table) {
                                .y = c.data() + 1,
                                .add = true});
       for (std::int64_t i = 0; i < n; ++i) {
-        double want = static_cast<double>(once[static_cast<std::size_t>(i + 1)]);
+        auto want = static_cast<double>(once[static_cast<std::size_t>(i + 1)]);
         for (std::int64_t p = 0; p < rows; ++p) {
           want += static_cast<double>(b[static_cast<std::size_t>(p + 20)]) *
                   static_cast<double>(a[static_cast<std::size_t>(p * 301 + i)]);
         }
-        const double got = static_cast<double>(c[static_cast<std::size_t>(i + 1)]);
+        const auto got = static_cast<double>(c[static_cast<std::size_t>(i + 1)]);
         REQUIRE(std::abs(got - want) <= static_cast<double>(4 * rows * rows) * eps);
       }
     }
