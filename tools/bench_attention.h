@@ -22,7 +22,7 @@ struct AttentionBench {
 };
 
 /// Checks every problem against its definition, times it (two rounds of limits around all), and
-/// returns the report. `extra` is the most memory in blocks of 2 MiB and more that an evaluation
+/// returns the report. `extra` is the most memory in blocks of 128 KiB and more that an evaluation
 /// takes beside operands and output.
 std::string bench_attention(const AttentionBench& bench);
 

@@ -42,19 +42,22 @@ std::size_t bound_from_environment() {
 }  // namespace
 
 std::size_t block_class(std::size_t bytes) noexcept {
-  const std::size_t step = std::max(kHugePage, std::bit_floor(bytes) / 8);
+  const std::size_t least = bytes < kHugePage ? 0 : kHugePage;
+  const std::size_t step = std::max(least, std::bit_floor(bytes) / 8);
   if (bytes > std::numeric_limits<std::size_t>::max() - step) return 0;
   return (bytes + step - 1) / step * step;
 }
 
 void* map_block(std::size_t capacity) noexcept {
   // mmap aligns to 4 KiB: ask for one huge page more and give both ends back.
-  if (capacity > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - kHugePage) {
+  const std::size_t more = capacity < kHugePage ? 0 : kHugePage;
+  if (capacity > static_cast<std::size_t>(std::numeric_limits<std::ptrdiff_t>::max()) - more) {
     return nullptr;
   }
-  const std::size_t mapped = capacity + kHugePage;
+  const std::size_t mapped = capacity + more;
   void* address = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED) return nullptr;
+  if (more == 0) return address;
   auto* const begin = static_cast<std::byte*>(address);
   const std::size_t front = -reinterpret_cast<std::uintptr_t>(begin) % kHugePage;
   const std::size_t back = kHugePage - front;
@@ -100,8 +103,10 @@ void Pool::give(void* data, std::size_t capacity) noexcept {
     if (capacity <= bound_) {
       std::ptrdiff_t surplus = 0;
       std::size_t kept = bytes_;
-      while (kept > bound_ - capacity)
+      const std::ptrdiff_t too_many = std::ssize(blocks_) - (std::ptrdiff_t{kMostBlocks} - 1);
+      while (kept > bound_ - capacity || surplus < too_many) {
         kept -= blocks_[static_cast<std::size_t>(surplus++)].capacity;
+      }
       evicted.assign(blocks_.begin(), blocks_.begin() + surplus);
       blocks_.push_back({data, capacity});  // the last thing that can throw
       blocks_.erase(blocks_.begin(), blocks_.begin() + surplus);

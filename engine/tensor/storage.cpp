@@ -20,7 +20,7 @@ constexpr std::align_val_t kAlignment{64};
 std::shared_ptr<Storage> Storage::allocate(std::size_t bytes) {
   std::shared_ptr<Storage> storage(new Storage);
   storage->bytes_ = bytes;
-  if (bytes >= kHugePage) {
+  if (bytes >= kPooled) {
     const std::size_t capacity = block_class(bytes);
     storage->data_ = take_block(capacity);
     if (storage->data_ != nullptr) {
@@ -49,7 +49,7 @@ std::shared_ptr<Storage> Storage::borrow(void* data, std::size_t bytes,
 
 Storage::~Storage() {
   if (capacity_ == 0) return;
-  if (capacity_ < kHugePage) {
+  if (capacity_ < kPooled) {
     ::operator delete(data_, kAlignment);
   } else {
     give_block(data_, capacity_);

@@ -49,7 +49,14 @@ TEST_SUITE("tensor") {
     }
   }
 
-  TEST_CASE("block classes are huge pages, at most an eighth too large beyond 16 MiB") {
+  TEST_CASE("block classes are at most an eighth too large but for whole huge pages") {
+    for (std::size_t bytes = kPooled; bytes <= kHugePage; bytes += bytes / 7 + 1) {
+      const std::size_t block = block_class(bytes);
+      CHECK(block >= bytes);
+      CHECK(block - bytes <= bytes / 8);
+      CHECK(block_class(block) == block);
+      CHECK(block % (kPooled / 8) == 0);
+    }
     CHECK(block_class(kHugePage) == kHugePage);
     CHECK(block_class(kHugePage + 1) == 2 * kHugePage);
     CHECK(block_class(std::size_t{1} << 30) == std::size_t{1} << 30);
@@ -130,6 +137,21 @@ TEST_SUITE("tensor") {
   }
 
   // Registered a second time with EINKERN_POOL_MB=5, which has room for two of the three blocks.
+  TEST_CASE("the pool keeps a bounded number of blocks") {
+    Pool pool(std::size_t{1} << 40);
+    std::vector<void*> blocks;
+    for (std::size_t i = 0; i <= Pool::kMostBlocks; ++i) {
+      blocks.push_back(must_map(kPooled));
+      pool.give(blocks.back(), kPooled);
+    }
+    CHECK(pool.bytes() == Pool::kMostBlocks * kPooled);
+    for (std::size_t i = Pool::kMostBlocks; i > 0; --i) {
+      CHECK(pool.take(kPooled) == blocks[i]);
+      unmap_block(blocks[i], kPooled);
+    }
+    CHECK(pool.take(kPooled) == nullptr);
+  }
+
   TEST_CASE("EINKERN_POOL_MB bounds the process' pool") {
     trim();
     { const Tensor a = empty({1 << 19}), b = empty({1 << 19}), c = empty({1 << 19}); }
