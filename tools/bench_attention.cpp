@@ -18,12 +18,14 @@
 #include "bench_report.h"
 #include "stopwatch.h"
 #include "table.h"
+#include "values.h"
 
 namespace einkern::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr std::size_t kFewestRuns = 11;
+constexpr std::uint64_t kMostSets = 4096;
 // The plain route of a long problem is not waited for.
 constexpr std::size_t kFewestPlainRuns = 3;
 constexpr double kMostPlainSeconds = 10;
@@ -37,7 +39,7 @@ struct Way {
 struct Row {
   AttentionProblem problem;
   double error = 0, flops = 0, bytes = 0;
-  bool cold = false;
+  bool memory_bound = false, cold = false;
   Way fused;
   std::optional<Way> plain;
   double plain_ratio = 0;  // median over pairs of turns
@@ -54,7 +56,7 @@ double extra_bytes(const Tensor& out, const Expr& output, bool fuse) {
 
 Row time_problem(const AttentionProblem& problem, const AttentionBench& bench,
                  const Limits& limits) {
-  Row row{problem, 0, problem.visible_flops(), problem.bytes(bench.dtype), false, {}, {}, 0};
+  Row row{problem, 0, problem.visible_flops(), problem.bytes(bench.dtype), false, false, {}, {}, 0};
   std::vector<AttentionOperands> sets;
   sets.emplace_back(problem, bench.dtype, 1);
   const Tensor out = zeros(sets[0].output.shape(), bench.dtype);
@@ -64,10 +66,11 @@ Row time_problem(const AttentionProblem& problem, const AttentionBench& bench,
     row.plain.emplace().extra_bytes = extra_bytes(out, sets[0].output, false);
     check_attention(problem, sets[0], out);
   }
-  row.cold = row.bytes / limits.read_gbs > row.flops / limits.peak_gflops(bench.dtype);
+  row.memory_bound = row.bytes / limits.read_gbs > row.flops / limits.peak_gflops(bench.dtype);
+  row.cold = row.memory_bound && !bench.warm;
   if (row.cold) {
-    const auto wanted =
-        static_cast<std::uint64_t>(static_cast<double>(bench.buffer_bytes) / row.bytes);
+    const auto wanted = std::min(
+        kMostSets, static_cast<std::uint64_t>(static_cast<double>(bench.buffer_bytes) / row.bytes));
     for (std::uint64_t i = 1; i <= wanted; ++i) sets.emplace_back(problem, bench.dtype, 1 + 8 * i);
   }
   std::vector<double> fused, plain, ratios;
@@ -98,8 +101,13 @@ Row time_problem(const AttentionProblem& problem, const AttentionBench& bench,
 /// Of the arithmetic peak, or for problems bound by memory of the read bandwidth.
 double fraction(const Row& row, const Limits& limits, DType dtype) {
   const double seconds = row.fused.times.median;
-  return row.cold ? row.bytes / seconds / 1e9 / limits.read_gbs
-                  : row.flops / seconds / 1e9 / limits.peak_gflops(dtype);
+  return row.memory_bound ? row.bytes / seconds / 1e9 / limits.read_gbs
+                          : row.flops / seconds / 1e9 / limits.peak_gflops(dtype);
+}
+
+std::string of_what(const Row& row) {
+  if (!row.memory_bound) return "peak";
+  return row.cold ? "read bandwidth, cold" : "read bandwidth, warm";
 }
 
 std::string mebibytes(double bytes) { return fmt::format("{:.4g}", bytes / (1 << 20)); }
@@ -122,7 +130,7 @@ std::string as_table(const std::vector<Row>& rows, const Limits& limits,
                                       fmt::format("{:.4g}", row.flops / seconds / 1e9),
                                       fmt::format("{:.3g}", row.bytes / seconds / 1e9),
                                       fmt::format("{:.3f}", fraction(row, limits, bench.dtype)),
-                                      row.cold ? "read bandwidth, cold" : "peak",
+                                      of_what(row),
                                       mebibytes(row.fused.extra_bytes),
                                       fmt::format("{:.2g}", row.error)};
     if (row.plain) {
@@ -163,13 +171,31 @@ std::string as_json(const std::vector<Row>& rows, const Limits& limits, DType dt
   return Json({{"machine", machine_json(limits, dtype)}, {"results", results}}).dump(2) + "\n";
 }
 
+std::vector<AttentionProblem> select_problems(const AttentionBench& bench) {
+  std::vector<AttentionProblem> problems = read_attention_problems(bench.source);
+  return bench.only.empty() ? problems
+                            : select_named("bench: --only", bench.only, std::move(problems));
+}
+
 }  // namespace
 
-std::string bench_attention(const AttentionBench& bench) {
-  std::vector<AttentionProblem> problems = read_attention_problems(bench.source);
-  if (!bench.only.empty()) {
-    problems = select_named("bench: --only", bench.only, std::move(problems));
+std::string list_attention(const AttentionBench& bench) {
+  using enum Table::Align;
+  Table table({{"problem", left}, {"variant", left}, {"q", left}, {"k", left}, {"v", left}});
+  for (const AttentionProblem& problem : select_problems(bench)) {
+    const auto shape = [&](std::int64_t heads, std::int64_t positions, std::int64_t depth) {
+      return problem.positions_first ? shape_text({problem.batch, positions, heads, depth})
+                                     : shape_text({problem.batch, heads, positions, depth});
+    };
+    table.add({problem.name, problem.variant, shape(problem.heads, problem.queries, problem.dk),
+               shape(problem.kv_heads, problem.keys, problem.dk),
+               shape(problem.kv_heads, problem.keys, problem.dv)});
   }
+  return table.str(TableStyle::aligned);
+}
+
+std::string bench_attention(const AttentionBench& bench) {
+  const std::vector<AttentionProblem> problems = select_problems(bench);
   LimitProbe probe(bench.buffer_bytes);
   probe.measure();
   std::vector<Row> rows;

@@ -18,6 +18,7 @@ struct AttentionBench {
   double min_seconds = 0.5;
   std::int64_t buffer_bytes = std::int64_t{1} << 30;
   bool plain = false;  // time every problem without fusion as well, in turn
+  bool warm = false;   // one set of operands also where memory is the limit
   ReportForm form = ReportForm::text;
 };
 
@@ -25,5 +26,8 @@ struct AttentionBench {
 /// returns the report. `extra` is the most memory in blocks of 128 KiB and more that an evaluation
 /// takes beside operands and output.
 std::string bench_attention(const AttentionBench& bench);
+
+/// The problems it would time, one a line.
+std::string list_attention(const AttentionBench& bench);
 
 }  // namespace einkern::tools

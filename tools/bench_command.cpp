@@ -193,8 +193,12 @@ void bench_command(const std::vector<std::string>& arguments) {
   if (given.problems == "attention") given.attention.swap(given.problems);
   if (given.calls) {
     if (given.problems || given.attention || given.equation || given.shapes || given.only ||
-        given.against || !positional->empty()) {
+        given.against || given.compare || given.path || given.dtype || !positional->empty()) {
       options.refuse("--calls has its own problems");
+    }
+    if (given.list || given.strict || given.warm || given.plain || given.buffers) {
+      options.refuse(
+          "--calls goes with --threads, --target, --min-time, --json and --markdown only");
     }
     exec::in_arena(width, [&](std::int64_t) { print(bench_calls(min_seconds, form)); });
     return;
@@ -203,11 +207,18 @@ void bench_command(const std::vector<std::string>& arguments) {
   if (given.attention) {
     if (given.against) options.refuse("--against has no attention to compare with");
     if (given.compare) options.refuse("--compare takes no attention problems");
+    if (given.strict) options.refuse("--strict: attention problems are not flagged");
     if (single || given.problems) options.refuse("--attention names its own problems");
-    exec::in_arena(width, [&](std::int64_t) {
-      print(bench_attention({*given.attention, given.only.value_or(""), dtype, min_seconds,
-                             buffer_bytes, given.plain, form}));
-    });
+    const AttentionBench bench{*given.attention,
+                               given.only.value_or(""),
+                               dtype,
+                               min_seconds,
+                               buffer_bytes,
+                               given.plain,
+                               given.warm,
+                               form};
+    if (given.list) return print(list_attention(bench));
+    exec::in_arena(width, [&](std::int64_t) { print(bench_attention(bench)); });
     return;
   }
   if (given.plain) options.refuse("--no-fuse goes with attention problems");

@@ -325,6 +325,22 @@ TEST_SUITE("tools") {
     CHECK(run({"bench", "--attention", "a.tsv", "--markdown", "--only", "window"})
               .out.find("\n| window | ") != std::string::npos);
     CHECK(run({"bench", "--attention", "a.tsv", "--against", "openblas"}).code == 2);
+    const auto is_cold = [&](std::vector<std::string> arguments) {
+      arguments.insert(arguments.begin(), {"bench", "--attention", "a.tsv", "--only", "full"});
+      arguments.emplace_back("--json");
+      const Finished done = run(arguments);
+      REQUIRE(done.code == 0);
+      return Json::parse(done.out).at("results")[0].at("cold").get<bool>();
+    };
+    CHECK(is_cold({}));
+    CHECK_FALSE(is_cold({"--warm"}));
+    const Finished listed =
+        folder.run({"bench", "--attention", "a.tsv", "--list", "--only", "grouped|turned"});
+    CHECK(listed.code == 0);
+    CHECK(listed.out ==
+          "problem  variant  q        k        v\n"
+          "grouped  causal   2x4x9x4  2x2x9x4  2x2x9x4\n"
+          "turned   full     1x9x2x4  1x9x2x4  1x9x2x4\n");
 
     write_text(folder.scratch() / "b.tsv", head + "x\tfull\t1\t2\t2\t9\t7\t4\t3\tturbo=1\n");
     const Finished unknown = run({"bench", "--attention", "b.tsv"});

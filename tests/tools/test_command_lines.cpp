@@ -193,7 +193,12 @@ const std::vector<Malformed>& malformed() {
       {{"bench", "ij->ji", "--shapes", "2x3", "--min-time", "soon"},
        2,
        "bench: --min-time: 'soon' is no finite number"},
-
+      {{"bench", "--problems", "attention", "--strict"},
+       2,
+       "bench: --strict: attention problems are not flagged"},
+      {{"bench", "--calls", "--warm"},
+       2,
+       "bench: --calls goes with --threads, --target, --min-time, --json and --markdown only"},
   };
   return lines;
 }
