@@ -80,6 +80,18 @@ HWY_INLINE void store_sums(const Vector<T> (&x)[kKeys], T* to) {
 #endif
 }
 
+/// What a group of rows asks for of the vectors that all groups pass: its share, so that requests
+/// come as evenly as there is time for them (8 rows over 32768 keys, cold: 1.85 ms, now 1.74).
+struct Share {
+  std::int64_t first, last;
+
+  Share(std::int64_t vectors, std::int64_t row, std::int64_t rows) {
+    const std::int64_t groups = (rows + kMostRows - 1) / kMostRows, group = row / kMostRows;
+    first = vectors * group / groups;
+    last = vectors * (group + 1) / groups;
+  }
+};
+
 /// Scores of R rows with kKeys keys, which may be the same.
 template <class T, int R>
 HWY_INLINE void score_tile(const DecodeScores<T>& block, std::int64_t row, std::int64_t key) {
@@ -87,7 +99,8 @@ HWY_INLINE void score_tile(const DecodeScores<T>& block, std::int64_t row, std::
   constexpr std::int64_t N = kLanes<T>;
   const T* keys[kKeys];
   const T* ahead[kKeys];
-  const bool fetches = row == 0 && key + kKeys <= block.ahead.rows;
+  const bool fetches = key + kKeys <= block.ahead.rows;
+  const Share share(fetches ? block.inner / N : 0, row, block.rows);
   HWY_UNROLL(4)
   for (int j = 0; j < kKeys; ++j) {
     keys[j] = block.k + block.k_at[HWY_MIN(key + j, block.keys - 1)];
@@ -115,7 +128,7 @@ HWY_INLINE void score_tile(const DecodeScores<T>& block, std::int64_t row, std::
     HWY_UNROLL(4)
     for (int j = 0; j < kKeys; ++j) {
       x[j] = hn::LoadU(d, keys[j] + i);
-      if (fetches) fetch(ahead[j] + i);
+      if (i >= share.first * N && i < share.last * N) fetch(ahead[j] + i);
     }
     add(i, x);
   }
@@ -172,7 +185,7 @@ HWY_NOINLINE void value_tile(const DecodeValues<T>& block, std::int64_t row, std
   }
   const T* const weights = block.weights + row * block.weights_stride;
   const std::int64_t stride = block.weights_stride, rest = block.columns - column;
-  const std::int64_t fetched = row == 0 ? block.ahead.rows : 0;
+  const Share share(C, row, block.rows);
   for (std::int64_t j = 0; j < block.keys; ++j) {
     const T* const values = block.v + block.v_at[j] + column;
     Vector<T> x[C];
@@ -185,10 +198,12 @@ HWY_NOINLINE void value_tile(const DecodeValues<T>& block, std::int64_t row, std
       HWY_UNROLL(4)
       for (int c = 0; c < C; ++c) x[c] = hn::Load(d, tail + c * N);
     }
-    if (j < fetched) {
+    if (j < block.ahead.rows) {
       const T* const ahead = block.ahead.data + block.ahead.at[j] + column;
       HWY_UNROLL(4)
-      for (int c = 0; c < C; ++c) fetch(ahead + c * N);
+      for (int c = 0; c < C; ++c) {
+        if (c >= share.first && c < share.last) fetch(ahead + c * N);
+      }
     }
     HWY_UNROLL(4)
     for (int r = 0; r < R; ++r) {

@@ -166,7 +166,7 @@ template <class T>
 void pack_along_steps(const PackBlock<T>& block) {
   using R = Rows<T>;
   constexpr std::int64_t kLine = 64 / sizeof(T);
-  constexpr std::int64_t kAheadLines = 2;
+  constexpr std::int64_t kAheadLines = 2, kAheadSteps = 4;
   const typename R::D d;
   const std::int64_t unit = block.steps.unit.size, inner = block.steps.unit.inner;
   const std::int64_t* at = block.steps.at;
@@ -182,10 +182,11 @@ void pack_along_steps(const PackBlock<T>& block) {
         for (std::int64_t line = 0; line < unit; line += kLine) {
           const std::int64_t line_end = std::min(line + kLine, unit);
           for (std::int64_t step = outer; step < outer + inner; ++step) {
-            // The next lines of these rows, and this line of the next rows.
-            for (std::int64_t i = 0; i < lanes; ++i) {
-              hwy::Prefetch(rows.at[i] + at[step + line * inner] + kAheadLines * kLine);
-            }
+            // What these rows are asked for next, and this line of the next rows.
+            const std::int64_t ahead =
+                inner == 1 ? at[step + line] + kAheadLines * kLine
+                           : at[std::min(step + kAheadSteps, outer + inner - 1) + line * inner];
+            for (std::int64_t i = 0; i < lanes; ++i) hwy::Prefetch(rows.at[i] + ahead);
             for (std::int64_t i = end; i < std::min(end + lanes, block.lanes.count); ++i) {
               hwy::Prefetch(block.source + block.lanes.at[i] + at[step + line * inner]);
             }
