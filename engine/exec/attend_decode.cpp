@@ -107,6 +107,10 @@ const T* DecodeFold<T>::queries(double scale) {
   for (std::int64_t r = 0; r < rows_; ++r) {
     const T* const row = from.data + from.axes.offset(row_ + r, from.strides);
     T* const to = packed + r * work_.q_stride;
+    if (from.dense) {
+      for (std::int64_t i = 0; i < inner(); ++i) to[i] = row[i] * static_cast<T>(scale);
+      continue;
+    }
     for (std::int64_t i = 0; i < inner(); ++i) {
       to[i] = row[from.elements[static_cast<std::size_t>(i)]] * static_cast<T>(scale);
     }
@@ -237,13 +241,19 @@ bool DecodeFold<T>::finish(bool keep_finite) {
     const T factor = unit_of(shared_, state_.reference[r], state_.total[r]);
     T* const row = state_.output + r * state_.output_stride;
     shared_.functions.multiply(row, state_.output_stride, factor);
-    finite &= std::all_of(row, row + columns(), [](T x) { return std::isfinite(x); });
+    if (keep_finite) {
+      finite &= std::all_of(row, row + columns(), [](T x) { return std::isfinite(x); });
+    }
   }
-  if (keep_finite && !finite) return false;
+  if (!finite) return false;
   const TensorRows<T> to = out_of_batch();
   for (std::int64_t r = 0; r < rows_; ++r) {
     T* const row = to.data + to.axes.offset(row_ + r, to.strides);
     const T* const from = state_.output + r * state_.output_stride;
+    if (to.dense) {
+      std::copy_n(from, columns(), row);
+      continue;
+    }
     for (std::int64_t c = 0; c < columns(); ++c) {
       row[to.elements[static_cast<std::size_t>(c)]] = from[c];
     }
