@@ -62,6 +62,10 @@ class SmallVector {
   T* end() noexcept { return data() + size_; }
   const T* begin() const noexcept { return data(); }
   const T* end() const noexcept { return data() + size_; }
+  std::reverse_iterator<T*> rbegin() noexcept { return std::reverse_iterator(end()); }
+  std::reverse_iterator<T*> rend() noexcept { return std::reverse_iterator(begin()); }
+  std::reverse_iterator<const T*> rbegin() const noexcept { return std::reverse_iterator(end()); }
+  std::reverse_iterator<const T*> rend() const noexcept { return std::reverse_iterator(begin()); }
   T& operator[](std::size_t i) noexcept { return data()[i]; }
   const T& operator[](std::size_t i) const noexcept { return data()[i]; }
   T& front() noexcept { return data()[0]; }
@@ -91,6 +95,14 @@ class SmallVector {
   void insert(std::size_t at, T value) {
     push_back(value);
     std::rotate(begin() + at, end() - 1, end());
+  }
+  /// Adds a range before `at`.
+  template <std::forward_iterator It>
+  void insert(const T* at, It first, It last) {
+    const auto place = at - begin();
+    const std::size_t before = size_;
+    for (; first != last; ++first) push_back(*first);
+    std::rotate(begin() + place, begin() + before, end());
   }
   void erase(std::size_t at) noexcept {
     std::copy(begin() + at + 1, end(), begin() + at);

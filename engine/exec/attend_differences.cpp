@@ -7,7 +7,6 @@
 #include "attend_scores.h"
 #include "parallel.h"
 #include "scratch.h"
-#include "task_memory.h"
 
 namespace einkern::exec {
 namespace {
@@ -95,7 +94,7 @@ void AttendScores::evaluate_differences_of(ScoreForm& form, std::int64_t least, 
   auto values = allocate_scratch(static_cast<std::size_t>(bytes));
   const auto work = static_cast<double>(count * tables);
   parallel_for(tables, work, [&](std::int64_t batch) {
-    const TaskMemory scratch(form.program->scratch_bytes());
+    const ScratchBlock scratch(form.program->scratch_bytes());
     form.program->prepare(scratch.data(), form.program->capacity());
     evaluate_differences(*form.program, {.batch = batch}, most, count,
                          static_cast<std::byte*>(values->data()) +

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "task_memory.h"
+#include "scratch.h"
 
 namespace einkern::exec {
 namespace {
@@ -192,7 +192,7 @@ class Walk {
     std::vector<map::Scalar> scalars(scalars_.begin(), scalars_.end());
     scalars.push_back(map::Scalar::of(0.0));
     const kernel::TileProgram program(part_for(bias_, r), scalars, kernels_);
-    const TaskMemory memory(program.scratch_bytes());
+    const ScratchBlock memory(program.scratch_bytes());
     alignas(64) std::byte value[sizeof(double)];
     program.prepare(memory.data(), 1);
     program.run({.out = {.data = value, .row_stride = 1, .stride = 1}}, memory.data());

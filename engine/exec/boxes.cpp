@@ -55,6 +55,12 @@ void list_offsets(const plan::Loops& loops, StrideOf stride, std::int64_t* to) n
   }
 }
 
+OffsetList::OffsetList(const plan::Loops& loops, StrideOf stride)
+    : size_(static_cast<std::size_t>(extent(loops))) {
+  if (size_ > kInline) block_.emplace(size_ * sizeof(std::int64_t));
+  list_offsets(loops, stride, block_ ? block_->as<std::int64_t>() : inline_);
+}
+
 Boxes::Boxes(const plan::Loops& loops, std::initializer_list<StrideOf> units, std::int64_t line,
              std::int64_t target, std::int64_t multiple)
     : loops_(&loops), box_(loops.size(), 1) {

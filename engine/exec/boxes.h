@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 
 #include "../base/layout.h"
 #include "../kernel/matmul.h"
 #include "../plan/step.h"
+#include "scratch.h"
 
 namespace einkern::exec {
 
@@ -22,6 +24,26 @@ std::int64_t offset_at(const plan::Loops& loops, std::int64_t index, StrideOf st
 
 /// Writes the offsets of all positions of a group, flattened.
 void list_offsets(const plan::Loops& loops, StrideOf stride, std::int64_t* to) noexcept;
+
+/// The offsets of all positions of a group. Memory of long lists comes from the pool.
+class OffsetList {
+ public:
+  OffsetList() = default;
+  OffsetList(const plan::Loops& loops, StrideOf stride);
+
+  std::size_t size() const noexcept { return size_; }
+  const std::int64_t* begin() const noexcept {
+    return block_ ? block_->as<std::int64_t>() : inline_;
+  }
+  const std::int64_t* end() const noexcept { return begin() + size_; }
+  std::int64_t operator[](std::size_t i) const noexcept { return begin()[i]; }
+
+ private:
+  static constexpr std::size_t kInline = 64;
+  std::size_t size_ = 0;
+  std::int64_t inline_[kInline];
+  std::optional<ScratchBlock> block_;
+};
 
 /// A group of loops cut into a grid of boxes. Boxes, not intervals of the flattened group: whole
 /// lines of every tensor fit into one box even where their unit strides lie along different labels.

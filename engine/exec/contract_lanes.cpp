@@ -30,14 +30,6 @@ constexpr std::int64_t kRows = 8;
 constexpr std::int64_t kTile = 4;
 constexpr std::int64_t kLine = 64;  // bytes
 
-using OffsetList = SmallVector<std::int64_t, 64>;
-
-OffsetList offsets_of(const Loops& loops, StrideOf stride) {
-  OffsetList offsets(static_cast<std::size_t>(extent(loops)));
-  list_offsets(loops, stride, offsets.data());
-  return offsets;
-}
-
 std::int64_t size_of_list(const OffsetList& list) { return static_cast<std::int64_t>(list.size()); }
 
 bool is_linear(const Loops& loops) { return loops.size() <= 1; }
@@ -63,8 +55,8 @@ class LaneProducts {
         a_(reinterpret_cast<const T*>(frame.address(step.a))),
         b_(reinterpret_cast<const T*>(frame.address(step.b))),
         c_(reinterpret_cast<T*>(frame.address(step.c))),
-        rows_c_(offsets_of(step.m, &Loop::c)),
-        columns_c_(offsets_of(step.n, &Loop::c)) {
+        rows_c_(step.m, &Loop::c),
+        columns_c_(step.n, &Loop::c) {
     if (!in_place) {
       pack_a_ = columns_ > kTile || lanes_.a == 0 || !is_linear(step.m) || !is_linear(step.k);
       pack_b_ = rows_ > kTile || lanes_.b == 0 || !is_linear(step.n) || !is_linear(step.k);
@@ -75,8 +67,8 @@ class LaneProducts {
     const bool whole_lines = frame.kernels.target.vector_bytes == kLine && c_is_aligned();
     if (in_place && !whole_lines) streams_ = false;
     direct_ = is_linear(step.m) && is_linear(step.n) && (!streams_ || whole_lines);
-    kept_ = allocate_scratch(bytes_of_lists());
-    Carver carver(static_cast<std::byte*>(kept_->data()));
+    kept_.emplace(bytes_of_lists());
+    Carver carver(kept_->data());
     if (pack_a_) at_a_ = list(carver, step.m, &Loop::a, step.k, &Loop::a);
     if (pack_b_) at_b_ = list(carver, step.k, &Loop::b, step.n, &Loop::b);
   }
@@ -133,7 +125,7 @@ class LaneProducts {
   }
   static const std::int64_t* list(Carver& carver, const Loops& outer, StrideOf of_outer,
                                   const Loops& inner, StrideOf of_inner) {
-    const OffsetList x = offsets_of(outer, of_outer), y = offsets_of(inner, of_inner);
+    const OffsetList x = OffsetList(outer, of_outer), y = OffsetList(inner, of_inner);
     auto* const all = carver.take<std::int64_t>(size_of_list(x) * size_of_list(y));
     std::int64_t* to = all;
     for (const std::int64_t i : x) {
@@ -240,7 +232,7 @@ class LaneProducts {
   T* const c_;
   const OffsetList rows_c_, columns_c_;
   bool pack_a_ = false, pack_b_ = false, streams_ = false, direct_ = false;
-  std::shared_ptr<Storage> kept_;  // the lists
+  std::optional<ScratchBlock> kept_;  // the lists
   const std::int64_t *at_a_ = nullptr, *at_b_ = nullptr;
 };
 

@@ -31,7 +31,7 @@ Loop take_nearest(Loops& loops) {
                        [](const Loop& x, const Loop& y) { return std::abs(x.c) < std::abs(y.c); });
   if (nearest == loops.end()) return {};
   const Loop taken = *nearest;
-  loops.erase(nearest);
+  loops.erase(static_cast<std::size_t>(nearest - loops.begin()));
   return taken;
 }
 

@@ -14,7 +14,6 @@ namespace {
 
 using plan::Loop;
 using plan::Loops;
-using OffsetList = SmallVector<std::int64_t, 64>;
 
 // Elements of the three tensors that a task touches: some microseconds of work.
 constexpr std::int64_t kTaskElements = 32768;
@@ -22,12 +21,6 @@ constexpr std::int64_t kTaskElements = 32768;
 constexpr std::int64_t kMatrices = 16;
 // Copies that a product needs, and results on their way around the caches, are kept in L1.
 constexpr std::int64_t kStageBytes = 16 << 10;
-
-OffsetList offsets_of(const Loops& loops, StrideOf stride) {
-  OffsetList offsets(static_cast<std::size_t>(extent(loops)));
-  list_offsets(loops, stride, offsets.data());
-  return offsets;
-}
 
 bool is_linear(const Loops& loops) { return loops.size() <= 1; }
 std::int64_t step_of(const Loops& loops, StrideOf stride) {
@@ -75,16 +68,16 @@ class SmallProducts {
       }
     }
     if (copy_a_ || out_ == Out::scattered) {
-      m_a_ = offsets_of(step.m, &Loop::a);
-      m_c_ = offsets_of(step.m, &Loop::c);
+      m_a_ = OffsetList(step.m, &Loop::a);
+      m_c_ = OffsetList(step.m, &Loop::c);
     }
     if (copy_b_ || out_ == Out::scattered) {
-      n_b_ = offsets_of(step.n, &Loop::b);
-      n_c_ = offsets_of(step.n, &Loop::c);
+      n_b_ = OffsetList(step.n, &Loop::b);
+      n_c_ = OffsetList(step.n, &Loop::c);
     }
     if (copy_a_ || copy_b_) {
-      k_a_ = offsets_of(step.k, &Loop::a);
-      k_b_ = offsets_of(step.k, &Loop::b);
+      k_a_ = OffsetList(step.k, &Loop::a);
+      k_b_ = OffsetList(step.k, &Loop::b);
     }
     a_size_ = copy_a_ ? rows_ * steps_ : 0;
     b_size_ = copy_b_ ? steps_ * columns_ : 0;

@@ -122,7 +122,7 @@ std::optional<StreamLayout> stream_layout(const plan::Contract& step,
     if (!layout.lanes.empty() && (along_lanes || rest[0].b == 1)) break;
     layout.lanes.push_back(rest[0]);
     lane_loop.size *= rest[0].size;
-    rest.erase(rest.begin());
+    rest.erase(0);
   }
   lane_loop.b = layout.lanes[0].b;
   const auto k = std::find_if(layout.steps.begin(), layout.steps.end(), unit_b);

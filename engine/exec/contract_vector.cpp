@@ -34,13 +34,6 @@ bool unit_last(Loops& loops, StrideOf stride) {
   return true;
 }
 
-using OffsetList = SmallVector<std::int64_t, 64>;
-OffsetList offsets_of(const Loops& loops, StrideOf stride) {
-  OffsetList offsets(static_cast<std::size_t>(extent(loops)));
-  list_offsets(loops, stride, offsets.data());
-  return offsets;
-}
-
 /// Removes and returns the last loop; a single iteration when there is none.
 Loop take_last(Loops& loops) {
   if (loops.empty()) return {};
@@ -89,7 +82,9 @@ void run_dot_of(const plan::Contract& step, const Frame& frame) {
   const std::int64_t runs_at_once = std::clamp<std::int64_t>(kSumBlock / run.size, 1, runs);
   const std::int64_t parts = divide_up(runs, runs_at_once) * pieces;
   // A sum in one part goes where it belongs.
-  SmallVector<T, 1024> sums(static_cast<std::size_t>(parts == 1 ? 0 : parts * batch));
+  std::optional<ScratchBlock> memory;
+  if (parts > 1) memory.emplace(static_cast<std::size_t>(parts * batch) * sizeof(T));
+  T* const sums = memory ? memory->as<T>() : nullptr;
   const auto part_sum = [&](std::int64_t entry, std::int64_t part) {
     const T* const x = a + offset_at(step.batch, entry, &Loop::a);
     const T* const y = b + offset_at(step.batch, entry, &Loop::b);
@@ -110,17 +105,14 @@ void run_dot_of(const plan::Contract& step, const Frame& frame) {
   parallel_for(divide_up(parts * batch, parts_at_once), work, [&](std::int64_t tile) {
     const std::int64_t end = std::min((tile + 1) * parts_at_once, parts * batch);
     for (std::int64_t i = tile * parts_at_once; i < end; ++i) {
-      T& to =
-          parts == 1 ? c[offset_at(step.batch, i, &Loop::c)] : sums[static_cast<std::size_t>(i)];
+      T& to = parts == 1 ? c[offset_at(step.batch, i, &Loop::c)] : sums[i];
       to = part_sum(i / parts, i % parts);
     }
   });
   if (parts == 1) return;
   for (std::int64_t entry = 0; entry < batch; ++entry) {
-    T sum = sums[static_cast<std::size_t>(entry * parts)];
-    for (std::int64_t part = 1; part < parts; ++part) {
-      sum += sums[static_cast<std::size_t>(entry * parts + part)];
-    }
+    T sum = sums[entry * parts];
+    for (std::int64_t part = 1; part < parts; ++part) sum += sums[entry * parts + part];
     c[offset_at(step.batch, entry, &Loop::c)] = sum;
   }
 }
@@ -142,8 +134,8 @@ class MatrixVector {
     by_rows_ = unit_last(sums_, of_w_);
     if (by_rows_) {
       along_ = take_last(sums_);
-      runs_w_ = offsets_of(sums_, of_w_);
-      runs_x_ = offsets_of(sums_, of_x_);
+      runs_w_ = OffsetList(sums_, of_w_);
+      runs_x_ = OffsetList(sums_, of_x_);
     } else if (unit_last(outer_, of_w_)) {
       across_ = take_last(outer_);
     }
@@ -158,10 +150,10 @@ class MatrixVector {
 
   void run() {
     if (by_rows_ && along_.*of_x_ != 1) gather_vectors();
-    std::shared_ptr<Storage> memory;
+    std::optional<ScratchBlock> memory;
     if (parts_ > 1) {
-      memory = allocate_scratch(static_cast<std::size_t>(parts_ * results()) * sizeof(T));
-      partial_ = static_cast<T*>(memory->data());
+      memory.emplace(static_cast<std::size_t>(parts_ * results()) * sizeof(T));
+      partial_ = memory->as<T>();
     }
     const std::int64_t at_once = std::clamp<std::int64_t>(
         kTaskElements / (piece_ * std::min(part_, count_)), 1, blocks_ * parts_);
@@ -192,8 +184,8 @@ class MatrixVector {
 
   /// Copies of the vectors, contiguous in the order of the sums.
   void gather_vectors() {
-    vectors_ = allocate_scratch(static_cast<std::size_t>(batch_ * count_) * sizeof(T));
-    T* to = static_cast<T*>(vectors_->data());
+    vectors_.emplace(static_cast<std::size_t>(batch_ * count_) * sizeof(T));
+    T* to = vectors_->as<T>();
     for (std::int64_t entry = 0; entry < batch_; ++entry) {
       const T* const from = x_ + offset_at(step_.batch, entry, of_x_);
       for (const std::int64_t run : runs_x_) {
@@ -224,8 +216,7 @@ class MatrixVector {
 
   T row_sum(const T* w, const T* x, std::int64_t entry, std::int64_t first,
             std::int64_t last) const {
-    const T* const copied =
-        vectors_ ? static_cast<const T*>(vectors_->data()) + entry * count_ : nullptr;
+    const T* const copied = vectors_ ? vectors_->as<const T>() + entry * count_ : nullptr;
     if (runs_w_.size() == 1) {
       return functions_.dot(w + first, (copied != nullptr ? copied : x) + first, last - first);
     }
@@ -289,7 +280,7 @@ class MatrixVector {
   std::int64_t batch_ = 1, rows_ = 1, count_ = 1;
   std::int64_t piece_ = 1, pieces_ = 1, blocks_ = 1;  // of across_
   std::int64_t part_ = 1, parts_ = 1;                 // of a sum
-  std::shared_ptr<Storage> vectors_;
+  std::optional<ScratchBlock> vectors_;
   T* partial_ = nullptr;
 };
 

@@ -7,9 +7,9 @@
 #include <cstdlib>
 
 #include "parallel.h"
+#include "scratch.h"
 #include "space.h"
 #include "stores.h"
-#include "task_memory.h"
 
 namespace einkern::exec {
 namespace {
@@ -72,11 +72,14 @@ void keep_least(std::atomic<TileFault>& least, TileFault fault) {
   }
 }
 
+using TileOperands = SmallVector<TileOperand, 8>;
+using TileIndices = SmallVector<TileIndex, 8>;
+
 /// Everything that the tiles of one step share.
 class Run {
  public:
-  Run(const TileProgram& program, Space space, const Cut& cut, std::vector<TileOperand> operands,
-      std::vector<DType> dtypes, std::size_t axes, const kernel::CopyKernels& copy)
+  Run(const TileProgram& program, Space space, const Cut& cut, TileOperands operands,
+      SmallVector<DType, 8> dtypes, std::size_t axes, const kernel::CopyKernels& copy)
       : program_(program),
         space_(std::move(space)),
         cut_(cut),
@@ -89,9 +92,9 @@ class Run {
   }
 
   TileFault run(std::int64_t first, std::int64_t last) const {
-    const TaskMemory memory(program_.scratch_bytes());
-    std::vector<TileOperand> operands(operands_.size());  // the output, then the inputs
-    std::vector<TileIndex> indices(axes_);
+    const ScratchBlock memory(program_.scratch_bytes());
+    TileOperands operands(operands_.size());  // the output, then the inputs
+    TileIndices indices(axes_);
     TileFault fault = program_.prepare(memory.data(), cut_.tile_rows * cut_.tile_columns);
     for (std::int64_t tile = first; tile < last; ++tile) {
       fault = std::min(fault, run_tile(tile, operands, indices, memory.data()));
@@ -101,8 +104,8 @@ class Run {
   }
 
  private:
-  TileFault run_tile(std::int64_t tile, std::vector<TileOperand>& operands,
-                     std::vector<TileIndex>& indices, std::byte* scratch) const {
+  TileFault run_tile(std::int64_t tile, TileOperands& operands, TileIndices& indices,
+                     std::byte* scratch) const {
     const std::int64_t column = tile % cut_.column_tiles * cut_.tile_columns;
     const std::int64_t row = tile / cut_.column_tiles % cut_.row_tiles * cut_.tile_rows;
     std::int64_t outer = tile / cut_.column_tiles / cut_.row_tiles;
@@ -140,8 +143,8 @@ class Run {
   const TileProgram& program_;
   Space space_;
   Cut cut_;
-  std::vector<TileOperand> operands_;  // at the first element, with the steps of a tile
-  std::vector<DType> dtypes_;
+  TileOperands operands_;  // at the first element, with the steps of a tile
+  SmallVector<DType, 8> dtypes_;
   std::size_t axes_;
   const kernel::CopyKernels& copy_;
   kernel::Stores stores_ = kernel::Stores::cached;
@@ -153,13 +156,13 @@ TileFault run_elementwise(const map::Program& program, std::span<const plan::Ope
                           const plan::Operand& out, std::span<const map::Scalar> scalars,
                           const Frame& frame) {
   const Dims& shape = out.layout.shape;
-  std::vector<bool> pinned(shape.size());
+  SmallVector<bool, 8> pinned(shape.size());
   for (const map::Instruction& code : program.code) {
     if (code.op == map::Op::index) pinned[static_cast<std::size_t>(code.arg)] = true;
   }
-  std::vector<const Dims*> views{&out.layout.strides};
-  std::vector<TileOperand> operands{{frame.address(out)}};
-  std::vector<DType> dtypes{out.dtype};
+  SmallVector<const Dims*, 8> views{&out.layout.strides};
+  TileOperands operands{{frame.address(out)}};
+  SmallVector<DType, 8> dtypes{out.dtype};
   for (const plan::Operand& input : inputs) {
     views.push_back(&input.layout.strides);
     operands.push_back({frame.address(input)});

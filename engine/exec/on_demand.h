@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <thread>
-#include <vector>
+
+#include "scratch.h"
 
 namespace einkern::exec {
 
@@ -14,16 +16,21 @@ namespace einkern::exec {
 /// for one that is running, never for one that has yet to start.
 class OnDemand {
  public:
-  explicit OnDemand(std::int64_t count) : states_(static_cast<std::size_t>(count)) {}
+  explicit OnDemand(std::int64_t count)
+      : count_(count), memory_(static_cast<std::size_t>(count) * sizeof(std::atomic<State>)) {
+    std::uninitialized_default_construct_n(states(), count);
+  }
 
   /// Nothing is made; no task may be running.
   void clear() {
-    for (auto& state : states_) state.store(State::missing, std::memory_order_relaxed);
+    for (std::int64_t i = 0; i < count_; ++i) {
+      states()[i].store(State::missing, std::memory_order_relaxed);
+    }
   }
 
   template <class Make>
   void once(std::int64_t i, const Make& make) {
-    std::atomic<State>& state = states_[static_cast<std::size_t>(i)];
+    std::atomic<State>& state = states()[i];
     State seen = state.load(std::memory_order_acquire);
     if (seen == State::made) return;
     if (seen == State::missing &&
@@ -41,7 +48,10 @@ class OnDemand {
   enum class State : std::uint8_t { missing, being_made, made };
   // Looks before the processor is given away: packing a box takes tens of microseconds.
   static constexpr int kTurns = 2000;
-  std::vector<std::atomic<State>> states_;
+  std::atomic<State>* states() const { return memory_.as<std::atomic<State>>(); }
+
+  std::int64_t count_;
+  ScratchBlock memory_;
 };
 
 }  // namespace einkern::exec

@@ -4,16 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <cstring>
-#include <memory>
-#include <vector>
 
 #include "../base/error.h"
 #include "frame.h"
 #include "parallel.h"
+#include "scratch.h"
 #include "space.h"
-#include "task_memory.h"
 
 namespace einkern::exec {
 namespace {
@@ -29,23 +29,32 @@ constexpr std::int64_t kManyUnits = 64;          // with so many results no fold
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Joins blocks of partials pairwise as they come: level i holds the fold of 2^i blocks.
+/// Joins blocks of partials pairwise as they come, at most `blocks` of them: level i holds the fold
+/// of 2^i blocks.
 class Tree {
  public:
-  Tree(const kernel::FoldKernels& fold, std::int64_t width, std::size_t partial)
-      : fold_(fold), width_(width), bytes_(static_cast<std::size_t>(width) * partial) {
-    spare_ = std::make_unique<TaskMemory>(bytes_);
+  Tree(const kernel::FoldKernels& fold, std::int64_t width, std::size_t partial,
+       std::int64_t blocks)
+      : fold_(fold),
+        width_(width),
+        bytes_(static_cast<std::size_t>(width) * partial),
+        memory_((std::bit_width(static_cast<std::uint64_t>(blocks)) + 1) * whole_lines(bytes_)) {
+    Carver carver(memory_.data());
+    const auto size = static_cast<std::int64_t>(bytes_);
+    for (std::size_t level = 0; blocks >> level != 0; ++level) {
+      levels_[level] = carver.take<std::byte>(size);
+    }
+    spare_ = carver.take<std::byte>(size);
   }
 
   /// Where the next block is to be written, before `push`.
-  std::byte* next() const { return spare_->data(); }
+  std::byte* next() const { return spare_; }
   void push(std::int64_t width) {
     std::size_t level = 0;
     for (std::uint64_t rest = count_; (rest & 1) != 0; rest >>= 1, ++level) {
-      fold_.join(levels_[level]->data(), spare_->data(), width);
+      fold_.join(levels_[level], spare_, width);
       std::swap(levels_[level], spare_);
     }
-    if (level == levels_.size()) levels_.push_back(std::make_unique<TaskMemory>(bytes_));
     std::swap(levels_[level], spare_);
     ++count_;
   }
@@ -57,19 +66,22 @@ class Tree {
     std::size_t level = 0;
     for (std::uint64_t rest = count_; rest != 0; rest >>= 1, ++level) {
       if ((rest & 1) == 0) continue;
-      if (total != nullptr) fold_.join(levels_[level]->data(), total, width);
-      total = levels_[level]->data();
+      if (total != nullptr) fold_.join(levels_[level], total, width);
+      total = levels_[level];
     }
     std::memcpy(out, total, bytes);
     count_ = 0;
   }
 
  private:
+  static std::size_t whole_lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
   const kernel::FoldKernels& fold_;
   std::int64_t width_;
   std::size_t bytes_;
-  std::unique_ptr<TaskMemory> spare_;
-  std::vector<std::unique_ptr<TaskMemory>> levels_;
+  ScratchBlock memory_;
+  std::byte* spare_;
+  std::array<std::byte*, 64> levels_{};
   std::uint64_t count_ = 0;
 };
 
@@ -155,8 +167,8 @@ class Folding {
       const std::int64_t group =
           std::max<std::int64_t>(1, kPieceElements / (count_ * width_ * lanes_));
       parallel_for(divide_up(units_, group), work, [&](std::int64_t task) {
-        Tree tree(fold_, width_ * lanes_, partial_);
-        const TaskMemory total(bytes_of(1));
+        Tree tree(fold_, width_ * lanes_, partial_, piece_);
+        const ScratchBlock total(bytes_of(1));
         for (std::int64_t u = task * group; u < std::min(units_, (task + 1) * group); ++u) {
           fold_piece(u, 0, count_, tree, total.data());
           if (!store(u, total.data())) fits = false;
@@ -164,9 +176,9 @@ class Folding {
       });
       return fits;
     }
-    const TaskMemory partials(bytes_of(units_ * pieces));
+    const ScratchBlock partials(bytes_of(units_ * pieces));
     parallel_for(units_ * pieces, work, [&](std::int64_t task) {
-      Tree tree(fold_, width_ * lanes_, partial_);
+      Tree tree(fold_, width_ * lanes_, partial_, piece_);
       const std::int64_t first = task % pieces * piece_;
       fold_piece(task / pieces, first, std::min(count_, first + piece_), tree,
                  partials.data() + bytes_of(task));

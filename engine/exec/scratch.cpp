@@ -11,7 +11,7 @@ namespace einkern::exec {
 
 ScratchBlock::ScratchBlock(std::size_t bytes)
     : bytes_(bytes),
-      capacity_(block_class(std::max(bytes, kHugePage))),
+      capacity_(block_class(bytes <= kPooled ? kPooled : std::max(bytes, kHugePage))),
       data_(take_block(capacity_)) {
   if (data_ == nullptr) {
     fail<MemoryLimitError>("scratch: the system has no " + std::to_string(bytes) + " bytes");

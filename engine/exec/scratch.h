@@ -5,22 +5,33 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "../tensor/pool.h"
 #include "../tensor/storage.h"
 
 namespace einkern::exec {
 
-/// Memory that a step or one of its tasks uses and gives back, not initialised, on 2 MiB of its own
-/// or more. Blocks come from the process-wide pool, so that a step that runs again allocates
-/// nothing, finds its memory in the caches and its pages huge.
+/// Memory that a step or one of its tasks uses and gives back, not initialised. Blocks come from
+/// the process-wide pool, so that a step that runs again allocates nothing and finds its memory in
+/// the caches; those above the pool's smallest have huge pages of their own.
 class ScratchBlock {
  public:
   /// MemoryLimitError when the system has none.
   explicit ScratchBlock(std::size_t bytes);
-  ScratchBlock(const ScratchBlock&) = delete;
-  ScratchBlock& operator=(const ScratchBlock&) = delete;
-  ~ScratchBlock() { give_block(data_, capacity_); }
+  ScratchBlock(ScratchBlock&& other) noexcept
+      : bytes_(other.bytes_),
+        capacity_(other.capacity_),
+        data_(std::exchange(other.data_, nullptr)) {}
+  ScratchBlock& operator=(ScratchBlock&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  ~ScratchBlock() {
+    if (data_ != nullptr) give_block(data_, capacity_);
+  }
 
   std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }
   template <class T>

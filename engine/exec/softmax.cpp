@@ -9,7 +9,6 @@
 #include "parallel.h"
 #include "scratch.h"
 #include "space.h"
-#include "task_memory.h"
 
 namespace einkern::exec {
 namespace {
@@ -110,7 +109,7 @@ class Rows {
   }
 
   void run_rows(std::int64_t first, std::int64_t last) const {
-    std::optional<TaskMemory> memory;
+    std::optional<ScratchBlock> memory;
     if (!in_dense_ || !out_dense_) memory.emplace(static_cast<std::size_t>(length_) * sizeof(T));
     for (std::int64_t row = first; row < last; ++row) {
       const T* in = in_ + kept_.offset(0, row);

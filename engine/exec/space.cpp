@@ -39,7 +39,7 @@ std::int64_t Space::offset(std::size_t view, std::int64_t index, std::size_t las
 void Space::drop_last() {
   sizes.pop_back();
   origins.pop_back();
-  for (Dims& view : strides) view.pop_back();
+  for (std::size_t v = 0; v < strides.size(); ++v) strides[v].pop_back();
 }
 
 void Space::move_axis(std::size_t from, std::size_t to) {
@@ -50,17 +50,22 @@ void Space::move_axis(std::size_t from, std::size_t to) {
   };
   move(sizes);
   move(origins);
-  for (Dims& view : strides) move(view);
+  for (std::size_t v = 0; v < strides.size(); ++v) move(strides[v]);
 }
 
 Space make_space(const Dims& shape, std::span<const Dims* const> views,
-                 const std::vector<bool>& pinned) {
+                 std::span<const bool> pinned) {
   SmallVector<std::size_t, 6> order;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     if (shape[axis] != 1) order.push_back(axis);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return outside(views, a, b); });
+  // By insertion: axes are few, and std::stable_sort allocates.
+  for (auto axis = order.begin(); axis != order.end(); ++axis) {
+    const auto at = std::upper_bound(order.begin(), axis, *axis, [&](std::size_t a, std::size_t b) {
+      return outside(views, a, b);
+    });
+    std::rotate(at, axis, axis + 1);
+  }
 
   Space space;
   space.strides.resize(views.size());

@@ -154,14 +154,14 @@ TileProgram::TileProgram(const map::Program& program, std::span<const map::Scala
     }
   };
 
-  std::vector<std::size_t> last_use(code.size());
+  SmallVector<std::size_t, 16> last_use(code.size());
   for (std::size_t i = 0; i < code.size(); ++i) {
     each_operand(i, [&](std::size_t r) { last_use[r] = i; });
   }
   last_use.back() = code.size();
 
   std::size_t widest = 1;
-  std::vector<std::size_t> unused;  // places free to take
+  SmallVector<std::size_t, 16> unused;  // places free to take
   steps_.reserve(code.size());
   for (std::size_t i = 0; i < code.size(); ++i) {
     Step step{.code = code[i]};

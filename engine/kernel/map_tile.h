@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "../base/dtype.h"
+#include "../base/small_vector.h"
 #include "../map/program.h"
 #include "copy.h"
 
@@ -110,8 +110,9 @@ class TileProgram {
   MapFault evaluate(const Step& step, std::int64_t n, std::byte* const* registers,
                     std::byte* out) const noexcept;
 
-  std::vector<Step> steps_;
-  std::vector<map::Scalar> scalars_;
+  // Usual programs cost no allocation: this is built for every run of a step.
+  SmallVector<Step, 16> steps_;
+  SmallVector<map::Scalar, 8> scalars_;
   CopyKernels copy_;
   std::int64_t capacity_ = 0;
   std::size_t places_ = 0, place_bytes_ = 0;

@@ -11,6 +11,7 @@
 
 #include "../base/dtype.h"
 #include "../base/layout.h"
+#include "../base/small_vector.h"
 #include "../map/program.h"
 
 namespace einkern::plan {
@@ -31,7 +32,7 @@ struct Loop {
   std::int64_t a = 0, b = 0, c = 0;
   friend bool operator==(const Loop&, const Loop&) = default;
 };
-using Loops = std::vector<Loop>;
+using Loops = SmallVector<Loop, 6>;
 
 /// Which kernel a contraction runs on; chosen by the cost model, shown by `explain`.
 /// `stream`: a short sum over a large operand, read once and written around the caches.

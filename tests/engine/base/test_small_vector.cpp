@@ -105,6 +105,19 @@ TEST_SUITE("base") {
     CHECK(list(w) == std::vector<std::int64_t>{1, 2, 3});
   }
 
+  TEST_CASE("ranges are inserted anywhere, past the inline elements too") {
+    const std::vector<std::int64_t> more{7, 8, 9};
+    for (const std::size_t at : {0u, 1u, 2u}) {
+      Short v{1, 2};
+      std::vector<std::int64_t> want{1, 2};
+      v.insert(v.begin() + at, more.begin(), more.end());
+      want.insert(want.begin() + static_cast<std::ptrdiff_t>(at), more.begin(), more.end());
+      CHECK(list(v) == want);
+      CHECK(std::vector<std::int64_t>(v.rbegin(), v.rend()) ==
+            std::vector<std::int64_t>(want.rbegin(), want.rend()));
+    }
+  }
+
   TEST_CASE("resize fills, pop_back and clear shorten, equality looks at the elements") {
     Short v{0};
     v.resize(5, 7);
