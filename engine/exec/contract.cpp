@@ -4,6 +4,7 @@
 
 #include "../base/error.h"
 #include "boxes.h"
+#include "epilogue.h"
 
 namespace einkern::exec {
 namespace {
@@ -18,6 +19,7 @@ void fill_zero(const plan::Contract& step, const Frame& frame) {
     T* const c = reinterpret_cast<T*>(frame.address(step.c));
     for (std::int64_t i = 0; i < count; ++i) c[offset_at(loops, i, &plan::Loop::c)] = T{0};
   });
+  run_epilogue(step, frame);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "../base/small_vector.h"
 #include "boxes.h"
 #include "contract.h"
+#include "epilogue.h"
 #include "parallel.h"
 #include "scratch.h"
 #include "stores.h"
@@ -266,6 +267,7 @@ bool run_lanes(const plan::Contract& step, const Frame& frame) {
   }
   const bool in_place = !fits_l2();
   with_float(step, [&]<class T>(T) { LaneProducts<T>(step, frame, chunk, in_place).run(); });
+  run_epilogue(step, frame);
   return true;
 }
 

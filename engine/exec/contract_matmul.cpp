@@ -3,12 +3,14 @@
 // product of every pair written where it belongs.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "../base/error.h"
 #include "../base/machine.h"
 #include "blocking.h"
 #include "boxes.h"
 #include "contract.h"
+#include "epilogue.h"
 #include "matmul_side.h"
 #include "on_demand.h"
 #include "parallel.h"
@@ -30,6 +32,7 @@ class PackedProduct {
  public:
   PackedProduct(const plan::Contract& step, const Frame& frame)
       : step_(step),
+        frame_(frame),
         functions_(frame.kernels.matmul.of<T>()),
         blocking_(step, frame.kernels.target),
         a_{reinterpret_cast<const T*>(frame.address(step.a)), &Loop::a, blocking_.m, blocking_.mr,
@@ -42,31 +45,42 @@ class PackedProduct {
     const double bytes = static_cast<double>(extent(step.m)) * static_cast<double>(extent(step.n)) *
                          static_cast<double>(blocking_.batch) * sizeof(T);
     stream_ = blocking_.k.count() == 1 && bytes > 4.0 * static_cast<double>(machine().l2_bytes);
+    if (step.epilogue && blocking_.cut != Cut::sums) epilogue_.emplace(step, frame);
   }
 
   void run() {
     if (blocking_.cut == Cut::batch) {
       run_batch();
-      return;
-    }
-    for (std::int64_t entry = 0; entry < blocking_.batch; ++entry) {
-      if (blocking_.cut == Cut::sums) {
-        run_sums(entry);
-      } else {
-        run_shared(entry);
+    } else {
+      for (std::int64_t entry = 0; entry < blocking_.batch; ++entry) {
+        if (blocking_.cut == Cut::sums) {
+          run_sums(entry);
+        } else {
+          run_shared(entry);
+        }
       }
+    }
+    if (epilogue_) {
+      epilogue_->finish();
+    } else {
+      run_epilogue(step_, frame_);
     }
   }
 
  private:
-  /// Arrays of one task, cut out of its scratch block.
+  /// What one task works with: arrays cut out of its scratch block, and its part of the epilogue.
   struct Scratch {
     std::int64_t *rows, *columns, *lanes, *steps;
     T *a, *b;
+    // Sums that are complete at once, where an epilogue takes them on their way around the caches.
+    std::int64_t *staged_rows = nullptr, *staged_columns = nullptr;
+    T* staged = nullptr;
+    std::optional<Epilogue::Task> epilogue;
     std::size_t bytes;
 
-    Scratch(const Blocking<T>& blocking, std::int64_t a_size, std::int64_t b_size,
+    Scratch(const PackedProduct& product, std::int64_t a_size, std::int64_t b_size,
             std::byte* block) {
+      const Blocking<T>& blocking = product.blocking_;
       Carver carver(block);
       rows = carver.take<std::int64_t>(blocking.m.largest());
       columns = carver.take<std::int64_t>(blocking.n.largest());
@@ -74,7 +88,22 @@ class PackedProduct {
       steps = carver.take<std::int64_t>(blocking.k.largest());
       a = carver.take<T>(a_size);
       b = carver.take<T>(b_size);
+      if (product.epilogue_) add(product, carver, block != nullptr);
       bytes = carver.bytes();
+    }
+
+   private:
+    void add(const PackedProduct& product, Carver& carver, bool real) {
+      const auto program =
+          carver.take<std::byte>(static_cast<std::int64_t>(product.epilogue_->scratch_bytes()));
+      if (real) epilogue.emplace(*product.epilogue_, program);
+      if (!product.stream_) return;
+      const std::int64_t m = product.blocking_.m.largest(), n = product.blocking_.n.largest();
+      staged_rows = carver.take<std::int64_t>(m);
+      staged_columns = carver.take<std::int64_t>(n);
+      staged = carver.take<T>(m * n);
+      for (std::int64_t i = 0; real && i < m; ++i) staged_rows[i] = i * n;
+      for (std::int64_t j = 0; real && j < n; ++j) staged_columns[j] = j;
     }
   };
 
@@ -103,24 +132,34 @@ class PackedProduct {
     return {scratch.a};
   }
 
-  /// c of one pair of boxes.
+  /// c of one pair of boxes; with the last box of the sum, what becomes of it.
   void multiply(std::int64_t m_box, std::int64_t n_box, std::int64_t k_box, Box a, Box b, T* c,
-                const Scratch& scratch) const {
+                Scratch& scratch) const {
     const std::int64_t rows = blocking_.m.offsets(m_box, &Loop::c, scratch.rows);
     const std::int64_t columns = blocking_.n.offsets(n_box, &Loop::c, scratch.columns);
+    const bool complete = epilogue_ && k_box + 1 == blocking_.k.count();
+    const bool staged = complete && stream_;
     functions_.multiply({.a = a.data,
                          .b = b.data,
                          .a_stride = a.stride,
                          .b_stride = b.stride,
-                         .c = c,
-                         .rows = scratch.rows,
-                         .columns = scratch.columns,
+                         .c = staged ? scratch.staged : c,
+                         .rows = staged ? scratch.staged_rows : scratch.rows,
+                         .columns = staged ? scratch.staged_columns : scratch.columns,
                          .row_count = rows,
                          .column_count = columns,
                          .steps = blocking_.k.size(k_box),
-                         .update = k_box > 0 ? kernel::Update::add
-                                   : stream_ ? kernel::Update::stream
-                                             : kernel::Update::store});
+                         .update = k_box > 0            ? kernel::Update::add
+                                   : stream_ && !staged ? kernel::Update::stream
+                                                        : kernel::Update::store});
+    if (!complete) return;
+    scratch.epilogue->apply({.first = c - c_,
+                             .rows = scratch.rows,
+                             .row_count = rows,
+                             .columns = scratch.columns,
+                             .column_count = columns,
+                             .staged = staged ? scratch.staged : nullptr,
+                             .stride = blocking_.n.largest()});
   }
 
   // Every task takes whole matrices, a few when they are small.
@@ -128,7 +167,7 @@ class PackedProduct {
     const Boxes& k = blocking_.k;
     const std::int64_t b_box = divide_up(b_.largest(k), 16) * 16;
     const auto scratch_of = [&](std::byte* block) {
-      return Scratch(blocking_, a_.largest(k), blocking_.pack_b ? b_box * blocking_.n.count() : 0,
+      return Scratch(*this, a_.largest(k), blocking_.pack_b ? b_box * blocking_.n.count() : 0,
                      block);
     };
     ScratchPool pool(scratch_of(nullptr).bytes);
@@ -137,7 +176,7 @@ class PackedProduct {
     parallel_for(divide_up(blocking_.batch, entries), work_ * static_cast<double>(blocking_.batch),
                  [&](std::int64_t task) {
                    const ScratchPool::Lease lease(pool);
-                   const Scratch scratch = scratch_of(lease.data());
+                   Scratch scratch = scratch_of(lease.data());
                    const std::int64_t end = std::min((task + 1) * entries, blocking_.batch);
                    for (std::int64_t entry = task * entries; entry < end; ++entry) {
                      for (std::int64_t k_box = 0; k_box < k.count(); ++k_box) {
@@ -149,7 +188,7 @@ class PackedProduct {
 
   // A box of a is used for all columns as soon as it is packed, while it is near.
   void multiply_entry(std::int64_t entry, std::int64_t k_box, std::int64_t b_box,
-                      const Scratch& scratch) const {
+                      Scratch& scratch) const {
     const Boxes &m = blocking_.m, &n = blocking_.n, &k = blocking_.k;
     const std::int64_t a_offset = offset_at(step_.batch, entry, &Loop::a);
     const std::int64_t b_offset = offset_at(step_.batch, entry, &Loop::b);
@@ -189,7 +228,7 @@ class PackedProduct {
     T* const packed = static_cast<T*>(storage->data());
     const auto scratch_of = [&](std::byte* block) {
       const std::int64_t own_size = own.largest(k);
-      return Scratch(blocking_, by_columns ? 0 : own_size, by_columns ? own_size : 0, block);
+      return Scratch(*this, by_columns ? 0 : own_size, by_columns ? own_size : 0, block);
     };
     ScratchPool pool(scratch_of(nullptr).bytes);
     OnDemand packing(boxes * k_boxes);
@@ -201,7 +240,7 @@ class PackedProduct {
         packing.clear();
         parallel_for(own.boxes.count(), work_, [&](std::int64_t box) {
           const ScratchPool::Lease lease(pool);
-          const Scratch scratch = scratch_of(lease.data());
+          Scratch scratch = scratch_of(lease.data());
           T* const mine = by_columns ? scratch.b : scratch.a;
           // Tasks that start together begin with different boxes, so that each packs some.
           const std::int64_t start = box * round / own.boxes.count();
@@ -248,12 +287,12 @@ class PackedProduct {
         allocate_scratch(static_cast<std::size_t>(parts * rows * columns) * sizeof(T));
     T* const sums = static_cast<T*>(storage->data());
     const auto scratch_of = [&](std::byte* block) {
-      return Scratch(blocking_, a_.largest(k), b_.largest(k), block);
+      return Scratch(*this, a_.largest(k), b_.largest(k), block);
     };
     ScratchPool pool(scratch_of(nullptr).bytes);
     parallel_for(parts, work_, [&](std::int64_t part) {
       const ScratchPool::Lease lease(pool);
-      const Scratch scratch = scratch_of(lease.data());
+      Scratch scratch = scratch_of(lease.data());
       for (std::int64_t i = 0; i < rows; ++i) scratch.rows[i] = i * columns;
       for (std::int64_t j = 0; j < columns; ++j) scratch.columns[j] = j;
       const std::int64_t first = part * at_once, end = std::min(first + at_once, k.count());
@@ -287,12 +326,14 @@ class PackedProduct {
   }
 
   const plan::Contract& step_;
+  const Frame& frame_;
   const kernel::MatmulFunctions<T>& functions_;
   const Blocking<T> blocking_;
   const Side<T> a_, b_;
   T* const c_;
   const double work_;
   bool stream_ = false;
+  std::optional<Epilogue> epilogue_;  // applied box by box
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "boxes.h"
 #include "contract.h"
+#include "epilogue.h"
 #include "parallel.h"
 #include "stores.h"
 
@@ -143,6 +144,7 @@ void run_outer(const plan::Contract& step, const Frame& frame) {
     return run_matmul(step, frame);
   }
   with_float(step, [&]<class T>(T) { Products<T>(step, frame).run(); });
+  run_epilogue(step, frame);
 }
 
 }  // namespace einkern::exec

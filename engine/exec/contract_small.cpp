@@ -6,6 +6,7 @@
 #include "../base/small_vector.h"
 #include "boxes.h"
 #include "contract.h"
+#include "epilogue.h"
 #include "parallel.h"
 #include "stores.h"
 
@@ -225,6 +226,7 @@ class SmallProducts {
 
 void run_small(const plan::Contract& step, const Frame& frame) {
   with_float(step, [&]<class T>(T) { SmallProducts<T>(step, frame).run(); });
+  run_epilogue(step, frame);
 }
 
 }  // namespace einkern::exec

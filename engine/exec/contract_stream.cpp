@@ -8,6 +8,7 @@
 #include "boxes.h"
 #include "contract.h"
 #include "contract_stream_layout.h"
+#include "epilogue.h"
 #include "parallel.h"
 #include "scratch.h"
 
@@ -247,6 +248,7 @@ bool run_stream(const plan::Contract& step, const Frame& frame) {
   const auto layout = stream_layout(step, frame.kernels);
   if (!layout) return false;
   with_float(step, [&]<class T>(T) { StreamedProduct<T>(step, frame, *layout).run(); });
+  run_epilogue(step, frame);
   return true;
 }
 

@@ -7,6 +7,7 @@
 #include "../base/small_vector.h"
 #include "boxes.h"
 #include "contract.h"
+#include "epilogue.h"
 #include "parallel.h"
 #include "scratch.h"
 
@@ -288,10 +289,12 @@ class MatrixVector {
 
 void run_dot(const plan::Contract& step, const Frame& frame) {
   with_float(step, [&]<class T>(T) { run_dot_of<T>(step, frame); });
+  run_epilogue(step, frame);
 }
 
 void run_matvec(const plan::Contract& step, const Frame& frame) {
   with_float(step, [&]<class T>(T) { MatrixVector<T>(step, frame).run(); });
+  run_epilogue(step, frame);
 }
 
 }  // namespace einkern::exec

@@ -2,10 +2,13 @@
 // Cuts an index space into tiles and hands groups of them to threads.
 #include "elementwise.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 
+#include "../base/error.h"
 #include "parallel.h"
 #include "scratch.h"
 #include "space.h"
@@ -64,12 +67,6 @@ Cut cut(const Space& space, bool transposes, std::int64_t capacity) {
   result.row_tiles = (result.rows + result.tile_rows - 1) / result.tile_rows;
   result.column_tiles = (result.columns + result.tile_columns - 1) / result.tile_columns;
   return result;
-}
-
-void keep_least(std::atomic<TileFault>& least, TileFault fault) {
-  TileFault seen = least.load(std::memory_order_relaxed);
-  while (fault < seen && !least.compare_exchange_weak(seen, fault, std::memory_order_relaxed)) {
-  }
 }
 
 using TileOperands = SmallVector<TileOperand, 8>;
@@ -192,6 +189,30 @@ TileFault run_elementwise(const map::Program& program, std::span<const plan::Ope
     keep_least(least, run.run(task * group, std::min(how.tiles(), (task + 1) * group)));
   });
   return least;
+}
+
+void keep_least(std::atomic<TileFault>& least, TileFault fault) noexcept {
+  TileFault seen = least.load(std::memory_order_relaxed);
+  while (fault < seen && !least.compare_exchange_weak(seen, fault, std::memory_order_relaxed)) {
+  }
+}
+
+void raise_fault(const map::Program& program, kernel::TileFault fault) {
+  const map::Instruction& code = program.code[kernel::instruction_of(fault)];
+  const std::string_view op = map::name_of(code.op);
+  switch (kernel::reason_of(fault)) {
+    case kernel::MapFault::none:
+      break;
+    case kernel::MapFault::overflow:
+      fail<ValueError>(fmt::format("{}: integer overflow", op));
+    case kernel::MapFault::division_by_zero:
+      fail<ValueError>(fmt::format("{}: division by zero", op));
+    case kernel::MapFault::negative_power:
+      fail<ValueError>(fmt::format("{}: negative integer power", op));
+    case kernel::MapFault::out_of_range:
+      fail<ValueError>(fmt::format("astype: a value does not fit {}", name_of(code.dtype)));
+  }
+  fail_check("a fault has a reason", __FILE__, __LINE__);
 }
 
 }  // namespace einkern::exec

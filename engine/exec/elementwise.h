@@ -2,6 +2,7 @@
 // Runs an elementwise program over a whole tensor, tile by tile.
 #pragma once
 
+#include <atomic>
 #include <span>
 #include <vector>
 
@@ -16,5 +17,11 @@ namespace einkern::exec {
 kernel::TileFault run_elementwise(const map::Program& program,
                                   std::span<const plan::Operand> inputs, const plan::Operand& out,
                                   std::span<const map::Scalar> scalars, const Frame& frame);
+
+/// The smaller of a fault and those of other tasks.
+void keep_least(std::atomic<kernel::TileFault>& least, kernel::TileFault fault) noexcept;
+
+/// ValueError that says what the fault of a program is.
+[[noreturn]] void raise_fault(const map::Program& program, kernel::TileFault fault);
 
 }  // namespace einkern::exec

@@ -28,50 +28,81 @@ bool is_source(const Node& node) {
          std::holds_alternative<Dot>(node.op);
 }
 
-/// Nodes whose value must lie in memory.
-std::unordered_set<const Node*> find_placed(const std::vector<NodePtr>& order,
-                                            const std::vector<NodePtr>& roots, bool fuse) {
+/// Nodes whose value must lie in memory. An elementwise node without memory is part of the program
+/// of its users: of one, unless it is open.
+class Placement {
+ public:
+  Placement(const std::vector<NodePtr>& order, const std::vector<NodePtr>& roots, bool fuse)
+      : fuse_(fuse) {
+    for (const NodePtr& root : roots) placed_.insert(root.get());
+    for (const NodePtr& node : order) note_dot(*node);
+    for (auto node = order.rbegin(); node != order.rend(); ++node) visit(**node);
+  }
+
+  std::unordered_set<const Node*> take() { return std::move(placed_); }
+
+ private:
   // Programs beyond this length gain nothing more from merging and cost registers.
-  constexpr std::int64_t kMostMerged = 64;
-  std::unordered_map<const Node*, std::int64_t> uses, merged;
-  for (const NodePtr& node : order) {
-    for (const NodePtr& input : node->inputs) ++uses[input.get()];
-  }
-  std::unordered_set<const Node*> placed;
-  std::unordered_set<const Node*> of_dot;  // known only tile by tile, like the dot products in them
-  for (const NodePtr& root : roots) placed.insert(root.get());
-  for (const NodePtr& node : order) {
-    std::int64_t length = 1;
-    if (std::holds_alternative<Dot>(node->op)) of_dot.insert(node.get());
-    for (const NodePtr& input : node->inputs) {
-      if (of_dot.contains(input.get())) {
-        if (!std::holds_alternative<Attend>(node->op)) of_dot.insert(node.get());
-        continue;
-      }
-      // The visibility of an Attend node is a program beside its scores.
-      if (std::holds_alternative<Attend>(node->op) && std::holds_alternative<Visible>(input->op)) {
-        continue;
-      }
-      bool inlined = false;
-      if (is_elementwise(*node)) {
-        // Open terms have no shape of their own to be stored in; a closed one is computed once per
-        // element, so it is merged only into a single user that runs over the same elements.
-        const bool open = !input->type.open.empty();
-        const bool single = uses[input.get()] == 1 && input->type.shape == node->type.shape;
-        inlined = is_source(*input) || open ||
-                  (fuse && single && std::holds_alternative<Elementwise>(input->op) &&
-                   length + merged[input.get()] <= kMostMerged);
-      }
-      if (!inlined) {
-        placed.insert(input.get());
-      } else if (!placed.contains(input.get())) {
-        length += merged[input.get()];
-      }
+  static constexpr std::int64_t kMostMerged = 64;
+
+  /// Whose program the users of a node would have it in.
+  struct Wish {
+    const Node* home = nullptr;
+    std::int64_t users = 0;
+    bool common = true;  // one program for all of them
+    bool open = false;   // some user runs over more elements than its shape says
+  };
+
+  /// Nodes that are known only tile by tile, like the dot products in them.
+  void note_dot(const Node& node) {
+    bool of_dot = std::holds_alternative<Dot>(node.op);
+    if (!std::holds_alternative<Attend>(node.op)) {
+      for (const NodePtr& input : node.inputs) of_dot |= of_dot_.contains(input.get());
     }
-    merged[node.get()] = length;
+    if (of_dot) of_dot_.insert(&node);
   }
-  return placed;
-}
+
+  /// All users of the node have been visited.
+  void visit(const Node& node) {
+    const Node* const home = home_of(node);
+    for (const NodePtr& input : node.inputs) {
+      if (of_dot_.contains(input.get())) continue;
+      // The visibility of an Attend node is a program beside its scores.
+      if (std::holds_alternative<Attend>(node.op) && std::holds_alternative<Visible>(input->op)) {
+        continue;
+      }
+      // Open terms have no shape of their own to be stored in; a closed one is computed once per
+      // element, so it is merged only into a program that runs over the same elements.
+      const bool open = !input->type.open.empty();
+      const bool inlined =
+          is_elementwise(node) && (is_source(*input) || open ||
+                                   (fuse_ && input->type.shape == node.type.shape &&
+                                    std::holds_alternative<Elementwise>(input->op)));
+      if (!inlined) placed_.insert(input.get());
+      Wish& wish = wishes_[input.get()];
+      wish.common &= wish.users == 0 || wish.home == home;
+      wish.open |= !node.type.open.empty();
+      wish.home = home;
+      ++wish.users;
+    }
+  }
+
+  /// The node whose program computes this one: itself, or that of all its users.
+  const Node* home_of(const Node& node) {
+    const auto wish = wishes_.find(&node);
+    if (placed_.contains(&node) || of_dot_.contains(&node) || wish == wishes_.end()) return &node;
+    const Wish& users = wish->second;
+    const bool once = users.common && (users.users == 1 || !users.open);
+    if (once && ++merged_[users.home] < kMostMerged) return users.home;
+    if (!is_source(node) && node.type.open.empty()) placed_.insert(&node);
+    return &node;
+  }
+
+  const bool fuse_;
+  std::unordered_set<const Node*> placed_, of_dot_;
+  std::unordered_map<const Node*, Wish> wishes_;
+  std::unordered_map<const Node*, std::int64_t> merged_;  // into the program of a node
+};
 
 class Lowering {
  public:
@@ -97,7 +128,8 @@ class Lowering {
         logsumexp_of_.emplace(node->inputs[0].get(), node.get());
       }
     }
-    const std::unordered_set<const Node*> placed = find_placed(order, graph_.roots, options_.fuse);
+    const std::unordered_set<const Node*> placed =
+        Placement(order, graph_.roots, options_.fuse).take();
     for (const NodePtr& node : order) {
       if (placed.contains(node.get()) && !places_.contains(node.get())) place(*node);
     }
@@ -105,6 +137,7 @@ class Lowering {
       const plan::Operand& at = places_.at(graph_.roots[i].get());
       if (at.value != outputs[i].value) builder_.add(plan::Copy{at, outputs[i]});
     }
+    if (options_.fuse) builder_.join_epilogues();
     return builder_.finish();
   }
 

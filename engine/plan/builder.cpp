@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "../base/error.h"
+#include "epilogue.h"
 #include "operands.h"
 
 namespace einkern::plan {
@@ -109,6 +110,8 @@ void Builder::append_path(const std::string& path) {
   if (!plan_.path.empty()) plan_.path += " | ";
   plan_.path += path;
 }
+
+void Builder::join_epilogues() { plan::join_epilogues(plan_); }
 
 Plan Builder::finish() {
   plan_.dead = lifetimes(plan_);

@@ -27,6 +27,9 @@ class Builder {
   std::int32_t add_constant(const map::Scalar& value);
   void append_path(const std::string& path);
 
+  /// Makes every elementwise step that only finishes the sums of a contraction a part of it.
+  void join_epilogues();
+
   /// Estimates every step, lists dead temporaries, and checks that each value is written before it
   /// is read (std::logic_error). The builder is empty afterwards.
   Plan finish();

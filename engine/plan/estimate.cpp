@@ -53,9 +53,19 @@ double weight(map::Op op) {
   }
 }
 
+double flops_of(const Map& s) {
+  double flops = 0;
+  for (const map::Instruction& instruction : s.program.code) flops += weight(instruction.op);
+  return flops * elements(s.out.layout.shape);
+}
+
 Estimate work(const Contract& s) {
-  const double products = extent(s.batch) * extent(s.m) * extent(s.n) * extent(s.k);
-  return {2 * products, bytes(s.a) + bytes(s.b), bytes(s.c), 0};
+  Estimate result;
+  result.flops = 2 * extent(s.batch) * extent(s.m) * extent(s.n) * extent(s.k);
+  if (s.epilogue) result.flops += flops_of(*s.epilogue);
+  for (const Operand& operand : reads_of(Step(s))) result.bytes_read += bytes(operand);
+  result.bytes_written = bytes(s.c);
+  return result;
 }
 
 Estimate work(const SelectContract& s) {
@@ -70,10 +80,7 @@ Estimate work(const Reduce& s) {
 
 Estimate work(const Map& s) {
   Estimate result;
-  for (const map::Instruction& instruction : s.program.code) {
-    result.flops += weight(instruction.op);
-  }
-  result.flops *= elements(s.out.layout.shape);
+  result.flops = flops_of(s);
   for (const Operand& input : s.inputs) result.bytes_read += bytes(input);
   result.bytes_written = bytes(s.out);
   return result;

@@ -33,6 +33,32 @@ const Contract* contract_of(const Step& step) {
   return std::get_if<Contract>(&step);
 }
 
+/// The operations of a program, each once, without those that only fetch or convert.
+std::vector<std::string> operations_of(const map::Program& program) {
+  std::vector<std::string> names;
+  for (const map::Instruction& instruction : program.code) {
+    if (map::arity(instruction.op) == 0 || instruction.op == map::Op::cast) continue;
+    std::string name(map::name_of(instruction.op));
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
+const Map* epilogue_of(const Step& step) {
+  const auto* s = std::get_if<Contract>(&step);
+  return s != nullptr && s->epilogue ? &*s->epilogue : nullptr;
+}
+
+/// The kind, and what a contraction does with its sums: `matmul + map (add, tanh)`.
+std::string kind_and_epilogue(const Step& step) {
+  const Map* epilogue = epilogue_of(step);
+  if (epilogue == nullptr) return kind_of(step);
+  return fmt::format("{} + map ({})", kind_of(step),
+                     fmt::join(operations_of(epilogue->program), ", "));
+}
+
 /// M x N x K x batch of a contraction, kept x reduced of a reduction, the shape of anything else.
 std::string size_of(const Step& step) {
   if (const Contract* s = contract_of(step)) {
@@ -130,6 +156,11 @@ std::string json_step(const Step& step, const Estimate& estimate, const std::str
   if (const Contract* s = contract_of(step)) {
     text += fmt::format(", \"m\": {:.0f}, \"n\": {:.0f}, \"k\": {:.0f}, \"batch\": {:.0f}",
                         extent(s->m), extent(s->n), extent(s->k), extent(s->batch));
+    if (const Map* epilogue = epilogue_of(step)) {
+      std::vector<std::string> names = operations_of(epilogue->program);
+      for (std::string& name : names) name = quoted(name);
+      text += fmt::format(", \"epilogue\": [{}]", fmt::join(names, ", "));
+    }
   } else if (const auto* r = std::get_if<Reduce>(&step)) {
     text +=
         fmt::format(", \"kept\": {:.0f}, \"reduced\": {:.0f}", extent(r->kept), extent(r->reduced));
@@ -153,7 +184,7 @@ std::string explain(const Plan& plan, const Target& target) {
   Estimate total;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Estimate& estimate = plan.estimates[i];
-    rows.push_back({std::to_string(i), kind_of(plan.steps[i]), plan.notes[i],
+    rows.push_back({std::to_string(i), kind_and_epilogue(plan.steps[i]), plan.notes[i],
                     std::string(name_of(written_by(plan.steps[i]).dtype)), size_of(plan.steps[i]),
                     scaled(estimate.flops, ""), scaled(estimate.bytes_read, "B"),
                     scaled(estimate.bytes_written, "B"), scaled(estimate.seconds, "s")});

@@ -57,7 +57,12 @@ std::vector<Operand> reads_of(const Step& step) {
   using Operands = std::vector<Operand>;
   return std::visit(Overloaded{
                         [](const Contract& s) {
-                          return Operands{s.a, s.b};
+                          Operands all{s.a, s.b};
+                          if (!s.epilogue) return all;
+                          for (const Operand& input : s.epilogue->inputs) {
+                            if (input.value != s.c.value) all.push_back(input);
+                          }
+                          return all;
                         },
                         [](const SelectContract& s) {
                           return Operands{s.contract.a, s.contract.b, s.visible};

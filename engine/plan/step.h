@@ -39,15 +39,28 @@ using Loops = SmallVector<Loop, 6>;
 enum class Regime : std::uint8_t { matmul, stream, small_batched, matvec, dot, outer };
 std::string_view name_of(Regime regime) noexcept;
 
+/// out[i] = program(inputs..., scalars..., i). Every input's layout has out's shape (stride 0 where
+/// it broadcasts). `Op::scalar` reads the plan's scalar table.
+struct Map {
+  map::Program program;
+  std::vector<Operand> inputs;
+  Operand out;
+};
+
 /// c[batch, m, n] = sum_k a[batch, m, k] b[batch, n, k]. In every group the last loop is the
 /// innermost; neighbouring loops whose strides nest in all tensors are fused; no loop has size 1.
 /// The unit-stride loop of c, when there is one, is the last of `n` (a and b have been swapped to
 /// make it so) or of `batch`. Source: index groups of TBLIS (Matthews, "High-performance tensor
 /// contraction without transposition", 2018).
+///
+/// `epilogue`: what becomes of every sum as soon as it is complete, in place. Its `out` is c, and
+/// so is every input of it that has c's value: the sum itself. Neighbouring axes of its space and
+/// loops nest (see epilogue.h).
 struct Contract {
   Regime regime = Regime::matmul;
   Operand a, b, c;
   Loops batch, m, n, k;
+  std::optional<Map> epilogue = {};
 };
 
 enum class ReduceOp : std::uint8_t { sum, prod, max, min };
@@ -58,14 +71,6 @@ struct Reduce {
   ReduceOp op = ReduceOp::sum;
   Operand in, out;
   Loops kept, reduced;
-};
-
-/// out[i] = program(inputs..., scalars..., i). Every input's layout has out's shape (stride 0 where
-/// it broadcasts). `Op::scalar` reads the plan's scalar table.
-struct Map {
-  map::Program program;
-  std::vector<Operand> inputs;
-  Operand out;
 };
 
 enum class SoftmaxKind : std::uint8_t { softmax, log_softmax, logsumexp };
