@@ -3,6 +3,7 @@
 // another while the box before is multiplied, the result written around the caches.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "../base/machine.h"
 #include "boxes.h"
@@ -27,6 +28,7 @@ class StreamedProduct {
  public:
   StreamedProduct(const plan::Contract& step, const Frame& frame, const StreamLayout& layout)
       : step_(step),
+        frame_(frame),
         layout_(layout),
         functions_(frame.kernels.stream.of<T>()),
         lanes_(std::max<std::int64_t>(
@@ -41,21 +43,24 @@ class StreamedProduct {
         rows_c_(offsets_of(layout.rows, &Loop::c)) {
     rows_c_.resize(rows_c_.size() + kernel::kStreamSlack);
     stream_ = streams();
+    // Shorter runs are better met by a pass of their own.
+    constexpr std::int64_t kLeastRun = 32;
+    StreamBox box;
+    box.set(layout, 0, lanes_);
+    if (step.epilogue && box.run >= kLeastRun) epilogue_.emplace(step, frame);
   }
 
   void run() const {
-    if (layout_.far_rows) return run_far();
-    const auto rows = pack_rows();
-    const std::int64_t boxes = layout_.boxes();
-    const std::int64_t boxes_per_task = std::clamp<std::int64_t>(boxes / 16, 1, 16);
-    ScratchPool pool(Scratch(*this, nullptr).bytes);
-    parallel_for(divide_up(boxes, boxes_per_task), work(), [&](std::int64_t task) {
-      const ScratchPool::Lease lease(pool);
-      const Scratch scratch(*this, lease.data());
-      const std::int64_t first = task * boxes_per_task;
-      run_boxes(first, std::min(first + boxes_per_task, boxes), static_cast<const T*>(rows->data()),
-                scratch);
-    });
+    if (layout_.far_rows) {
+      run_far();
+    } else {
+      run_near();
+    }
+    if (epilogue_) {
+      epilogue_->finish();
+    } else {
+      run_epilogue(step_, frame_);
+    }
   }
 
  private:
@@ -67,6 +72,21 @@ class StreamedProduct {
     return table;
   }
 
+  /// Boxes of columns, one after another, meet rows that were packed once.
+  void run_near() const {
+    const auto rows = pack_rows();
+    const std::int64_t boxes = layout_.boxes();
+    const std::int64_t boxes_per_task = std::clamp<std::int64_t>(boxes / 16, 1, 16);
+    ScratchPool pool(Scratch(*this, nullptr).bytes);
+    parallel_for(divide_up(boxes, boxes_per_task), work(), [&](std::int64_t task) {
+      const ScratchPool::Lease lease(pool);
+      Scratch scratch(*this, lease.data());
+      const std::int64_t first = task * boxes_per_task;
+      run_boxes(first, std::min(first + boxes_per_task, boxes), static_cast<const T*>(rows->data()),
+                scratch);
+    });
+  }
+
   std::int64_t box_elements() const {
     return (divide_up(layout_.largest_box(), lanes_) * lanes_) * step_count_ + kernel::kStreamSlack;
   }
@@ -74,6 +94,7 @@ class StreamedProduct {
   struct Scratch {
     T *x[2], *stage[2];
     T** targets;
+    std::optional<Epilogue::Task> epilogue;
     std::size_t bytes;
 
     Scratch(const StreamedProduct& product, std::byte* block) {
@@ -81,6 +102,11 @@ class StreamedProduct {
       for (T*& packed : x) packed = carver.take<T>(product.box_elements());
       for (T*& staged : stage) staged = carver.take<T>(kMostStaged + kernel::kStreamSlack);
       targets = carver.take<T*>(kMostStaged / product.lanes_ + kernel::kStreamSlack);
+      if (product.epilogue_) {
+        auto* const program =
+            carver.take<std::byte>(static_cast<std::int64_t>(product.epilogue_->scratch_bytes()));
+        if (block != nullptr) epilogue.emplace(*product.epilogue_, program);
+      }
       bytes = carver.bytes();
     }
   };
@@ -159,8 +185,37 @@ class StreamedProduct {
     return writer;
   }
 
+  /// The sums of a box, and what the epilogue makes of them.
+  struct Last {
+    const StreamedProduct& product;
+    Epilogue::Task& epilogue;
+    const StreamBox* box = nullptr;
+
+    static void complete(void* self, const kernel::StreamGroup<T>& group) noexcept {
+      static_cast<Last*>(self)->apply(group);
+    }
+    void apply(const kernel::StreamGroup<T>& group) const noexcept {
+      for (std::int64_t first = 0; first < group.positions; first += group.run) {
+        epilogue.apply({.first = box->target,
+                        .rows = product.rows_c_.data() + group.first_row,
+                        .row_count = group.rows,
+                        .columns = box->column_at.data() + group.first_position + first,
+                        .column_count = std::min(group.run, group.positions - first),
+                        .staged = group.stage + first / group.run * group.segment,
+                        .stride = group.row_stride,
+                        .stay = true});
+      }
+    }
+  };
+  std::optional<Last> last_of(Scratch& scratch) const {
+    if (!epilogue_) return {};
+    return Last{*this, *scratch.epilogue};
+  }
+
   /// A box of products without its rows.
-  StreamBlock<T> block_of(const StreamBox& box, const T* packed, StreamWriter<T>& writer) const {
+  StreamBlock<T> block_of(const StreamBox& box, const T* packed, StreamWriter<T>& writer,
+                          std::optional<Last>& last) const {
+    if (last) last->box = &box;
     return {.x = packed,
             .c = c_ + box.target,
             .place = {.run_at = box.run_at.data(),
@@ -173,7 +228,9 @@ class StreamedProduct {
             .step_count = step_count_,
             .first_row = layout_.first_row.data(),
             .groups = static_cast<std::int64_t>(layout_.first_row.size()) - 1,
-            .writer = &writer};
+            .writer = &writer,
+            .complete = last ? Last::complete : nullptr,
+            .caller = last ? &*last : nullptr};
   }
 
   /// One box of columns, packed once; tasks take groups of rows.
@@ -190,9 +247,10 @@ class StreamedProduct {
     ScratchPool pool(Scratch(*this, nullptr).bytes);
     parallel_for(divide_up(groups, groups_per_task), work(), [&](std::int64_t task) {
       const ScratchPool::Lease lease(pool);
-      const Scratch scratch(*this, lease.data());
+      Scratch scratch(*this, lease.data());
       StreamWriter<T> writer = writer_of(scratch);
-      StreamBlock<T> block = block_of(box, packed, writer);
+      std::optional<Last> last = last_of(scratch);
+      StreamBlock<T> block = block_of(box, packed, writer, last);
       block.y = a_;
       block.y_at = rows.data();
       block.y_stride = layout_.rows[0].a;
@@ -203,9 +261,9 @@ class StreamedProduct {
     });
   }
 
-  void run_boxes(std::int64_t first, std::int64_t end, const T* rows,
-                 const Scratch& scratch) const {
+  void run_boxes(std::int64_t first, std::int64_t end, const T* rows, Scratch& scratch) const {
     StreamWriter<T> writer = writer_of(scratch);
+    std::optional<Last> last = last_of(scratch);
     // Lanes behind the last position are multiplied, but never written.
     for (T* const packed : scratch.x) {
       if (layout_.largest_box() % lanes_ != 0) std::fill(packed, packed + box_elements(), T{0});
@@ -222,7 +280,7 @@ class StreamedProduct {
         boxes[then].set(layout_, index + 1, lanes_);
         packs[then] = pack_of(boxes[then], scratch.x[then]);
       }
-      StreamBlock<T> block = block_of(boxes[now], packs[now].packed, writer);
+      StreamBlock<T> block = block_of(boxes[now], packs[now].packed, writer, last);
       block.y = rows;
       block.next = more ? &packs[then] : nullptr;
       functions_.multiply(block);
@@ -231,6 +289,7 @@ class StreamedProduct {
   }
 
   const plan::Contract& step_;
+  const Frame& frame_;
   const StreamLayout& layout_;
   const kernel::StreamFunctions<T>& functions_;
   const std::int64_t lanes_;
@@ -239,7 +298,8 @@ class StreamedProduct {
   const std::int64_t row_count_, step_count_;
   const OffsetTable steps_a_, steps_b_;
   bool stream_ = false;
-  OffsetTable rows_c_;  // and kStreamSlack more
+  OffsetTable rows_c_;                // and kStreamSlack more
+  std::optional<Epilogue> epilogue_;  // applied group by group
 };
 
 }  // namespace
@@ -248,7 +308,6 @@ bool run_stream(const plan::Contract& step, const Frame& frame) {
   const auto layout = stream_layout(step, frame.kernels);
   if (!layout) return false;
   with_float(step, [&]<class T>(T) { StreamedProduct<T>(step, frame, *layout).run(); });
-  run_epilogue(step, frame);
   return true;
 }
 

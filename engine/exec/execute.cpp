@@ -32,7 +32,9 @@ class Temporaries {
     frame_.values[id] = static_cast<std::byte*>(storages_[id]->data());
   }
 
+  /// An empty one may never have been written.
   void release(plan::ValueId value) {
+    if (frame_.values[static_cast<std::size_t>(value)] == nullptr) return;
     storages_[static_cast<std::size_t>(value)].reset();
     frame_.values[static_cast<std::size_t>(value)] = nullptr;
   }

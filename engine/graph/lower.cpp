@@ -23,6 +23,9 @@ bool is_elementwise(const Node& node) {
   return std::holds_alternative<Elementwise>(node.op) || std::holds_alternative<Visible>(node.op);
 }
 
+/// The same elements under other names.
+bool is_relabelled(const Node& node) { return std::holds_alternative<Relabel>(node.op); }
+
 bool is_source(const Node& node) {
   return std::holds_alternative<Constant>(node.op) || std::holds_alternative<Index>(node.op) ||
          std::holds_alternative<Dot>(node.op);
@@ -65,6 +68,7 @@ class Placement {
   /// All users of the node have been visited.
   void visit(const Node& node) {
     const Node* const home = home_of(node);
+    const bool has_program = is_elementwise(node) || (is_relabelled(node) && home != &node);
     for (const NodePtr& input : node.inputs) {
       if (of_dot_.contains(input.get())) continue;
       // The visibility of an Attend node is a program beside its scores.
@@ -74,10 +78,10 @@ class Placement {
       // Open terms have no shape of their own to be stored in; a closed one is computed once per
       // element, so it is merged only into a program that runs over the same elements.
       const bool open = !input->type.open.empty();
+      const bool merges = std::holds_alternative<Elementwise>(input->op) || is_relabelled(*input);
       const bool inlined =
-          is_elementwise(node) && (is_source(*input) || open ||
-                                   (fuse_ && input->type.shape == node.type.shape &&
-                                    std::holds_alternative<Elementwise>(input->op)));
+          has_program &&
+          (is_source(*input) || open || (fuse_ && merges && input->type.shape == node.type.shape));
       if (!inlined) placed_.insert(input.get());
       Wish& wish = wishes_[input.get()];
       wish.common &= wish.users == 0 || wish.home == home;

@@ -325,9 +325,20 @@ class StreamProduct {
     const std::int64_t* row_at = b_.place.row_at + b_.first_row[g];
     const std::int64_t begin = first * W, positions = std::min(end * W, b_.positions) - begin;
     std::int64_t count = 0;
+    T* const stage = writer_.stage[writer_.filling];
+    if (b_.complete != nullptr) {
+      const std::int64_t width = (positions + N - 1) / N * N;
+      b_.complete(b_.caller, {.stage = stage,
+                              .first_row = b_.first_row[g],
+                              .rows = R,
+                              .first_position = begin,
+                              .positions = positions,
+                              .run = ragged_ ? b_.place.run : positions,
+                              .segment = ragged_ ? segment_of(R) : 0,
+                              .row_stride = ragged_ ? row_stride() : width});
+    }
     if (ragged_) {
       const std::int64_t run = b_.place.run;
-      const T* stage = writer_.stage[writer_.filling];
       const std::int64_t segment = segment_of(R), stride = row_stride();
       const std::int64_t length = b_.place.joined ? R * run : run;
       const bool later = segment == length;  // all of it is whole lines

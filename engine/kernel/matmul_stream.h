@@ -62,6 +62,16 @@ struct StreamPlace {
   const std::int64_t* row_at = nullptr;
 };
 
+/// Sums of a group of tiles in the stage: row r and position p of the group lie at
+/// stage[p / run * segment + r * row_stride + p % run].
+template <class T>
+struct StreamGroup {
+  T* stage = nullptr;
+  std::int64_t first_row = 0, rows = 0;            // of those that row_at counts
+  std::int64_t first_position = 0, positions = 0;  // of the block
+  std::int64_t run = 1, segment = 0, row_stride = 0;
+};
+
 /// A block of products: c[row_at[i] + column j] = sum over steps of y x.
 template <class T>
 struct StreamBlock {
@@ -77,6 +87,9 @@ struct StreamBlock {
   const std::int64_t* first_row = nullptr;  // of every group; then the number of rows
   std::int64_t groups = 0;
   StreamWriter<T>* writer = nullptr;
+  // Not null: may change the sums of a group in the stage before they are written.
+  void (*complete)(void* caller, const StreamGroup<T>& group) noexcept = nullptr;
+  void* caller = nullptr;
   const StreamPack<T>* next = nullptr;  // packed and fetched meanwhile, unless null
 };
 
