@@ -196,10 +196,11 @@ class StreamedProduct {
     }
     void apply(const kernel::StreamGroup<T>& group) const noexcept {
       for (std::int64_t first = 0; first < group.positions; first += group.run) {
-        epilogue.apply({.first = box->target,
+        const std::int64_t at = group.first_position + first;
+        const std::int64_t place = box->run_at[static_cast<std::size_t>(at / box->run)];
+        epilogue.apply({.first = box->target + place + at % box->run,
                         .rows = product.rows_c_.data() + group.first_row,
                         .row_count = group.rows,
-                        .columns = box->column_at.data() + group.first_position + first,
                         .column_count = std::min(group.run, group.positions - first),
                         .staged = group.stage + first / group.run * group.segment,
                         .stride = group.row_stride,

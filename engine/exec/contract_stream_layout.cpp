@@ -236,15 +236,15 @@ void StreamBox::widen(OffsetTable& table, const StreamLayout& layout, std::size_
 }
 
 void StreamBox::list_places(const StreamLayout& layout, std::int64_t lanes) {
-  column_at = {0};
-  widen(column_at, layout, 0, &Loop::c);
-  positions = static_cast<std::int64_t>(column_at.size());
+  OffsetTable at{0};
+  widen(at, layout, 0, &Loop::c);
+  positions = static_cast<std::int64_t>(at.size());
   run = run_of(layout.columns, size_);
   group_panels = group_of(run, positions, lanes);
   const auto every = [&](std::int64_t step, OffsetTable& table) {
     table.clear();
     for (std::int64_t p = 0; p < positions; p += step) {
-      table.push_back(column_at[static_cast<std::size_t>(p)]);
+      table.push_back(at[static_cast<std::size_t>(p)]);
     }
   };
   every(run, run_at);

@@ -41,8 +41,8 @@ std::optional<StreamLayout> stream_layout(const plan::Contract& step,
 
 /// One box of columns as the kernels see it.
 struct StreamBox {
-  OffsetTable column_at, run_at, vector_at;  // places in c: of positions, of runs, of vectors
-  OffsetTable rows, outer;                   // sources
+  OffsetTable run_at, vector_at;  // places in c
+  OffsetTable rows, outer;        // sources
   std::int64_t positions = 0, run = 1, group_panels = 1, read_run = 1, row_count = 0;
   std::int64_t source = 0, target = 0;  // offsets of its first position
 

@@ -56,22 +56,27 @@ Epilogue::Task::~Task() {
   keep_least(epilogue_.fault_, fault_);
 }
 
-/// The longest run from entry `first` of a list on. Digits nest (plan/epilogue.h), so that what one
-/// list does to the digits of a position does not depend on the entry of the other.
-Epilogue::Task::Run Epilogue::Task::run_at(const SumBox& box, const std::int64_t* list,
-                                           std::int64_t count, std::int64_t first) const noexcept {
+/// The longest run from entry `first` of a list on, whose first entry is at `place` of c without
+/// the other list. Digits nest (plan/epilogue.h), so that what one list does to the digits of a
+/// position does not depend on the entry of the other.
+Epilogue::Task::Run Epilogue::Task::run_at(const std::int64_t* list, std::int64_t count,
+                                           std::int64_t first, std::int64_t place) const noexcept {
   Run run{first};
   if (first + 1 >= count) return run;
   const Space& space = epilogue_.space_;
   const Dims& places = space.strides[0];
-  const std::int64_t step = list[first + 1] - list[first];
+  const std::int64_t step = list == nullptr ? 1 : list[first + 1] - list[first];
   std::size_t axis = 0;
   while (axis < space.rank() && places[axis] > step) ++axis;
   if (axis == space.rank() || step % places[axis] != 0) return run;
   run.axis = axis;
   run.step = step / places[axis];
-  const std::int64_t digit = (box.first + list[first]) / places[axis] % space.sizes[axis];
+  const std::int64_t digit = place / places[axis] % space.sizes[axis];
   const std::int64_t most = std::min(count - first, (space.sizes[axis] - 1 - digit) / run.step + 1);
+  if (list == nullptr) {
+    run.count = most;
+    return run;
+  }
   while (run.count < most && list[first + run.count] - list[first + run.count - 1] == step) {
     ++run.count;
   }
@@ -80,22 +85,24 @@ Epilogue::Task::Run Epilogue::Task::run_at(const SumBox& box, const std::int64_t
 
 void Epilogue::Task::apply(const SumBox& box) noexcept {
   for (std::int64_t r = 0; r < box.row_count;) {
-    const Run rows = run_at(box, box.rows, box.row_count, r);
+    const Run rows = run_at(box.rows, box.row_count, r, box.first + box.rows[r]);
     for (std::int64_t s = 0; s < box.column_count;) {
-      const Run columns = run_at(box, box.columns, box.column_count, s);
-      apply_runs(box, rows, columns);
+      const std::int64_t column = box.columns == nullptr ? s : box.columns[s];
+      const Run columns = run_at(box.columns, box.column_count, s, box.first + column);
+      apply_runs(box, rows, columns, box.first + box.rows[r] + column);
       s += columns.count;
     }
     r += rows.count;
   }
 }
 
-void Epilogue::Task::apply_runs(const SumBox& box, const Run& rows, const Run& columns) noexcept {
+void Epilogue::Task::apply_runs(const SumBox& box, const Run& rows, const Run& columns,
+                                std::int64_t place) noexcept {
   const Space& space = epilogue_.space_;
-  const std::int64_t at = box.first + box.rows[rows.first] + box.columns[columns.first];
   for (std::size_t v = 0; v < operands_.size(); ++v) operands_[v] = {epilogue_.data_[v]};
   for (std::size_t axis = 0; axis < space.rank(); ++axis) {
-    const std::int64_t digit = at / space.strides[0][axis] % space.sizes[axis];
+    const std::int64_t digit = place / space.strides[0][axis];
+    place -= digit * space.strides[0][axis];
     const std::int64_t row_step = axis == rows.axis ? rows.step : 0;
     const std::int64_t step = axis == columns.axis ? columns.step : 0;
     for (std::size_t v = 0; v < operands_.size(); ++v) {

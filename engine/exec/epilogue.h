@@ -15,12 +15,13 @@
 
 namespace einkern::exec {
 
-/// Sums that are complete: position (r, s) of the box is element first + rows[r] + columns[s] of c.
+/// Sums that are complete: position (r, s) of the box is element first + rows[r] + columns[s] of c;
+/// where columns are neighbours they need no list.
 struct SumBox {
   std::int64_t first = 0;
   const std::int64_t* rows = nullptr;
   std::int64_t row_count = 0;
-  const std::int64_t* columns = nullptr;
+  const std::int64_t* columns = nullptr;  // null: 0, 1, 2, ...
   std::int64_t column_count = 0;
   // Not null: the sums lie here instead of in c, (r, s) at r * stride + s.
   void* staged = nullptr;
@@ -57,9 +58,10 @@ class Epilogue {
       std::size_t axis = 0;
       std::int64_t step = 0;  // along the axis
     };
-    Run run_at(const SumBox& box, const std::int64_t* list, std::int64_t count,
-               std::int64_t first) const noexcept;
-    void apply_runs(const SumBox& box, const Run& rows, const Run& columns) noexcept;
+    Run run_at(const std::int64_t* list, std::int64_t count, std::int64_t first,
+               std::int64_t place) const noexcept;
+    void apply_runs(const SumBox& box, const Run& rows, const Run& columns,
+                    std::int64_t place) noexcept;
     void run_tiles(std::int64_t rows, std::int64_t columns, kernel::Stores stores) noexcept;
 
     const Epilogue& epilogue_;

@@ -213,6 +213,7 @@ TEST_SUITE("ops") {
         unnamed(permute(y, "bmn->bnm")) + unnamed(y),                  // both ways
         sum(y, "n") + 1,                                               // of the reduction
         expand(y, "z", 3) + random({3, 2, 6, 6}, 7),                   // larger
+        split(merge(y, {1, 2}), -1, {"i", "j"}, {4, 9}) + 1,           // cut across labels
         slice(y, "m", 1, 4) + 1,                                       // a part
         where(y <= 0, 1, 2),                                           // another dtype
         softmax(y, "n"),                                               // no map at all
