@@ -32,6 +32,7 @@ class OffsetList {
   OffsetList(const plan::Loops& loops, StrideOf stride);
 
   std::size_t size() const noexcept { return size_; }
+  const std::int64_t* data() const noexcept { return begin(); }
   const std::int64_t* begin() const noexcept {
     return block_ ? block_->as<std::int64_t>() : inline_;
   }

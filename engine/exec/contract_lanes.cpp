@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 #include "../base/machine.h"
 #include "../base/small_vector.h"
@@ -66,12 +67,15 @@ class LaneProducts {
                           static_cast<double>(columns_) * sizeof(T)) == kernel::Stores::streaming;
     // Only vectors of a whole line may go around the caches one by one.
     const bool whole_lines = frame.kernels.target.vector_bytes == kLine && c_is_aligned();
-    if (in_place && !whole_lines) streams_ = false;
-    direct_ = is_linear(step.m) && is_linear(step.n) && (!streams_ || whole_lines);
+    if (in_place && (!whole_lines || step.epilogue)) streams_ = false;
+    if (step.epilogue) epilogue_.emplace(step, frame);
+    direct_ =
+        is_linear(step.m) && is_linear(step.n) && (!streams_ || (whole_lines && !step.epilogue));
     kept_.emplace(bytes_of_lists());
     Carver carver(kept_->data());
     if (pack_a_) at_a_ = list(carver, step.m, &Loop::a, step.k, &Loop::a);
     if (pack_b_) at_b_ = list(carver, step.k, &Loop::b, step.n, &Loop::b);
+    if (epilogue_) at_c_ = list(carver, step.m, &Loop::c, step.n, &Loop::c);
   }
 
   void run() const {
@@ -87,6 +91,7 @@ class LaneProducts {
       const ScratchPool::Lease lease(scratch);
       run_chunk(tile / chunks, tile % chunks * chunk_, lease.data());
     });
+    if (epilogue_) epilogue_->finish();
   }
 
  private:
@@ -122,6 +127,7 @@ class LaneProducts {
     Carver counter(nullptr);
     counter.take<std::int64_t>(rows_ * steps_);
     counter.take<std::int64_t>(steps_ * columns_);
+    counter.take<std::int64_t>(rows_ * columns_);
     return counter.bytes();
   }
   static const std::int64_t* list(Carver& carver, const Loops& outer, StrideOf of_outer,
@@ -169,8 +175,16 @@ class LaneProducts {
       block.b_step = columns_ * kLineLanes;
       block.b_line = line_step(runs);
     }
+    std::optional<EpilogueTask> last;
+    if (epilogue_) last.emplace(*epilogue_);
     for (std::int64_t row = 0; row < rows_; row += block_rows_) {
-      run_rows(block, row, std::min(block_rows_, rows_ - row), arrays);
+      const std::int64_t rows = std::min(block_rows_, rows_ - row);
+      run_rows(block, row, rows, arrays);
+      if (last) {
+        finish(*last, block, row, rows, arrays);
+      } else if (!direct_) {
+        unstage(arrays.c, block.c, row, rows, lanes);
+      }
     }
     if (streams_) moves_.fence();
   }
@@ -195,7 +209,6 @@ class LaneProducts {
     } else {
       block.a += row * block.a_row;
     }
-    T* const c = block.c;
     if (direct_) {
       block.c += row * block.c_row;
     } else {
@@ -204,7 +217,18 @@ class LaneProducts {
       block.c_column = chunk_;
     }
     functions_.multiply_lanes(block);
-    if (!direct_) unstage(arrays.c, c, row, rows, block.lanes);
+  }
+
+  /// What becomes of some rows, which are staged unless they are where they belong.
+  void finish(EpilogueTask& last, const kernel::LaneBlock<T>& block, std::int64_t row,
+              std::int64_t rows, const Arrays& arrays) const {
+    last.apply({.first = block.c - c_,
+                .rows = at_c_ + row * columns_,
+                .row_count = rows * columns_,
+                .column_count = block.lanes,
+                .staged = direct_ ? nullptr : arrays.c,
+                .stride = chunk_,
+                .stores = streams_ ? kernel::Stores::streaming : kernel::Stores::cached});
   }
 
   void unstage(const T* from, T* c, std::int64_t first, std::int64_t rows,
@@ -234,7 +258,8 @@ class LaneProducts {
   const OffsetList rows_c_, columns_c_;
   bool pack_a_ = false, pack_b_ = false, streams_ = false, direct_ = false;
   std::optional<ScratchBlock> kept_;  // the lists
-  const std::int64_t *at_a_ = nullptr, *at_b_ = nullptr;
+  const std::int64_t *at_a_ = nullptr, *at_b_ = nullptr, *at_c_ = nullptr;
+  std::optional<Epilogue> epilogue_;  // applied to some rows at a time
 };
 
 }  // namespace
@@ -267,7 +292,6 @@ bool run_lanes(const plan::Contract& step, const Frame& frame) {
   }
   const bool in_place = !fits_l2();
   with_float(step, [&]<class T>(T) { LaneProducts<T>(step, frame, chunk, in_place).run(); });
-  run_epilogue(step, frame);
   return true;
 }
 

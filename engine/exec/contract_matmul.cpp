@@ -153,13 +153,15 @@ class PackedProduct {
                                    : stream_ && !staged ? kernel::Update::stream
                                                         : kernel::Update::store});
     if (!complete) return;
-    scratch.epilogue->apply({.first = c - c_,
-                             .rows = scratch.rows,
-                             .row_count = rows,
-                             .columns = scratch.columns,
-                             .column_count = columns,
-                             .staged = staged ? scratch.staged : nullptr,
-                             .stride = blocking_.n.largest()});
+    scratch.epilogue->apply(
+        {.first = c - c_,
+         .rows = scratch.rows,
+         .row_count = rows,
+         .columns = scratch.columns,
+         .column_count = columns,
+         .staged = staged ? scratch.staged : nullptr,
+         .stride = blocking_.n.largest(),
+         .stores = staged ? kernel::Stores::streaming : kernel::Stores::cached});
   }
 
   // Every task takes whole matrices, a few when they are small.
@@ -223,9 +225,11 @@ class PackedProduct {
     const std::int64_t boxes = std::min(shared.boxes.count(), boxes_at_once);
     const std::int64_t k_boxes = std::clamp<std::int64_t>(boxes_at_once / boxes, 1, k.count());
     const bool pack_shared = by_columns || blocking_.pack_b;
-    const auto storage = allocate_scratch(
-        pack_shared ? static_cast<std::size_t>(boxes * k_boxes * box_size) * sizeof(T) : 0);
-    T* const packed = static_cast<T*>(storage->data());
+    std::optional<ScratchBlock> memory;
+    if (pack_shared) {
+      memory.emplace(static_cast<std::size_t>(boxes * k_boxes * box_size) * sizeof(T));
+    }
+    T* const packed = memory ? memory->as<T>() : nullptr;
     const auto scratch_of = [&](std::byte* block) {
       const std::int64_t own_size = own.largest(k);
       return Scratch(*this, by_columns ? 0 : own_size, by_columns ? own_size : 0, block);
@@ -283,9 +287,8 @@ class PackedProduct {
     const std::int64_t rows = blocking_.m.largest(), columns = blocking_.n.largest();
     const std::int64_t at_once = divide_up(k.count(), kMostParts);
     const std::int64_t parts = divide_up(k.count(), at_once);
-    const auto storage =
-        allocate_scratch(static_cast<std::size_t>(parts * rows * columns) * sizeof(T));
-    T* const sums = static_cast<T*>(storage->data());
+    const ScratchBlock memory(static_cast<std::size_t>(parts * rows * columns) * sizeof(T));
+    T* const sums = memory.as<T>();
     const auto scratch_of = [&](std::byte* block) {
       return Scratch(*this, a_.largest(k), b_.largest(k), block);
     };

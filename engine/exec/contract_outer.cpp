@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <vector>
 
 #include "boxes.h"
 #include "contract.h"
@@ -63,7 +65,12 @@ class Products {
         piece_(std::min(columns_.size, kStage)),
         pieces_(divide_up(columns_.size, piece_)),
         group_(std::clamp<std::int64_t>(kStage / columns_.size, 1, rows_.size)),
-        groups_(divide_up(rows_.size, group_)) {}
+        groups_(divide_up(rows_.size, group_)) {
+    if (!step.epilogue) return;
+    epilogue_.emplace(step, frame);
+    for (std::int64_t r = 0; r < group_; ++r) rows_at_.push_back(r * rows_.c);
+    for (std::int64_t i = 0; i < piece_; ++i) columns_at_.push_back(i * columns_.c);
+  }
 
   void run() const {
     const std::int64_t blocks = extent(outer_) * groups_ * pieces_;
@@ -71,15 +78,20 @@ class Products {
         std::clamp<std::int64_t>(kTaskElements / (piece_ * group_), 1, blocks);
     parallel_for(divide_up(blocks, at_once), static_cast<double>(size_), [&](std::int64_t task) {
       const std::int64_t end = std::min((task + 1) * at_once, blocks);
-      for (std::int64_t block = task * at_once; block < end; ++block) run_block(block);
+      std::optional<EpilogueTask> last;
+      if (epilogue_) last.emplace(*epilogue_);
+      for (std::int64_t block = task * at_once; block < end; ++block) {
+        run_block(block, last ? &*last : nullptr);
+      }
       if (streams_) moves_.fence();
     });
+    if (epilogue_) epilogue_->finish();
   }
 
  private:
   static constexpr std::int64_t kStage = kStageBytes / static_cast<std::int64_t>(sizeof(T));
 
-  void run_block(std::int64_t index) const {
+  void run_block(std::int64_t index, EpilogueTask* last) const {
     const std::int64_t start = index % pieces_ * piece_;
     const std::int64_t row = index / pieces_ % groups_ * group_;
     const std::int64_t outer = index / pieces_ / groups_;
@@ -96,17 +108,34 @@ class Products {
         .rows = std::min(group_, rows_.size - row),
         .columns = std::min(piece_, columns_.size - start),
     };
-    if (!streams_ && dense_) return functions_.products(block);
+    if (!streams_ && dense_) {
+      functions_.products(block);
+      if (last != nullptr) finish(*last, block, c, nullptr);
+      return;
+    }
     alignas(64) T stage[kStage];
     block.c = stage;
     block.c_row = block.columns;
     functions_.products(block);
+    if (last != nullptr) return finish(*last, block, c, stage);
     if (!dense_) return scatter(stage, block, c);
     const auto bytes = block.columns * static_cast<std::int64_t>(sizeof(T));
     if (rows_.c == block.columns) return moves_.stream(stage, c, block.rows * bytes);
     for (std::int64_t r = 0; r < block.rows; ++r) {
       moves_.stream(stage + r * block.columns, c + r * rows_.c, bytes);
     }
+  }
+
+  /// What becomes of a block, which lies in the stage unless it is where it belongs.
+  void finish(EpilogueTask& last, const kernel::ProductBlock<T>& block, T* c, T* staged) const {
+    last.apply({.first = c - c_,
+                .rows = rows_at_.data(),
+                .row_count = block.rows,
+                .columns = dense_ ? nullptr : columns_at_.data(),
+                .column_count = block.columns,
+                .staged = staged,
+                .stride = block.columns,
+                .stores = streams_ ? kernel::Stores::streaming : kernel::Stores::cached});
   }
 
   void scatter(const T* from, const kernel::ProductBlock<T>& block, T* c) const {
@@ -125,6 +154,8 @@ class Products {
   const bool dense_, streams_;
   const std::int64_t piece_, pieces_;  // of the columns
   const std::int64_t group_, groups_;  // of rows that are short
+  std::optional<Epilogue> epilogue_;   // applied block by block
+  std::vector<std::int64_t> rows_at_, columns_at_;
 };
 
 /// Do both operands go along c's unit stride, or stay where they are?
@@ -144,7 +175,6 @@ void run_outer(const plan::Contract& step, const Frame& frame) {
     return run_matmul(step, frame);
   }
   with_float(step, [&]<class T>(T) { Products<T>(step, frame).run(); });
-  run_epilogue(step, frame);
 }
 
 }  // namespace einkern::exec

@@ -2,6 +2,8 @@
 // Runs many small matrix products in registers.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "../base/small_vector.h"
 #include "boxes.h"
@@ -68,11 +70,16 @@ class SmallProducts {
         out_ = Out::rows;
       }
     }
-    if (copy_a_ || out_ == Out::scattered) {
+    if (step.epilogue) {
+      epilogue_.emplace(step, frame);
+      if (out_ == Out::matrices || out_ == Out::rows) stores_ = kernel::Stores::streaming;
+      if (out_ != Out::direct) out_ = Out::epilogue;
+    }
+    if (copy_a_ || epilogue_ || out_ == Out::scattered) {
       m_a_ = OffsetList(step.m, &Loop::a);
       m_c_ = OffsetList(step.m, &Loop::c);
     }
-    if (copy_b_ || out_ == Out::scattered) {
+    if (copy_b_ || epilogue_ || out_ == Out::scattered) {
       n_b_ = OffsetList(step.n, &Loop::b);
       n_c_ = OffsetList(step.n, &Loop::c);
     }
@@ -107,19 +114,24 @@ class SmallProducts {
       }
       if (out_ == Out::matrices || out_ == Out::rows) moves_.fence();
     });
+    if (epilogue_) epilogue_->finish();
   }
 
  private:
   /// What becomes of a product: written where it belongs; element by element; streamed, where the
-  /// matrices or equal rows of them are neighbours.
-  enum class Out : std::uint8_t { direct, scattered, matrices, rows };
+  /// matrices or equal rows of them are neighbours; left to the epilogue.
+  enum class Out : std::uint8_t { direct, scattered, matrices, rows, epilogue };
 
   /// At most `most` matrices at a time.
   void run_range(std::int64_t first, std::int64_t end, T* stage, std::int64_t most) const {
+    std::optional<EpilogueTask> last;
+    if (epilogue_) last.emplace(*epilogue_);
     for (std::int64_t at = first; at < end;) {
       const std::int64_t count = std::min({most, end - at, inner_.size - at % inner_.size});
-      run_some(a_ + offset_at(batch_, at, &Loop::a), b_ + offset_at(batch_, at, &Loop::b),
-               c_ + offset_at(batch_, at, &Loop::c), count, stage);
+      T* const c = c_ + offset_at(batch_, at, &Loop::c);
+      run_some(a_ + offset_at(batch_, at, &Loop::a), b_ + offset_at(batch_, at, &Loop::b), c, count,
+               stage);
+      if (last) finish(*last, c, count, stage + count * (a_size_ + b_size_));
       at += count;
     }
   }
@@ -164,6 +176,7 @@ class SmallProducts {
     functions_.multiply_small(block);
     switch (out_) {
       case Out::direct:
+      case Out::epilogue:
         break;
       case Out::scattered:
         for (std::int64_t e = 0; e < count; ++e) scatter(stage + e * c_size_, c + e * inner_.c);
@@ -178,6 +191,23 @@ class SmallProducts {
         }
         break;
     }
+  }
+
+  /// What becomes of some matrices, which lie in the stage unless they are where they belong.
+  void finish(EpilogueTask& last, T* c, std::int64_t count, T* staged) const {
+    std::vector<std::int64_t> rows;
+    rows.reserve(static_cast<std::size_t>(count * rows_));
+    for (std::int64_t e = 0; e < count; ++e) {
+      for (const std::int64_t row : m_c_) rows.push_back(e * inner_.c + row);
+    }
+    last.apply({.first = c - c_,
+                .rows = rows.data(),
+                .row_count = count * rows_,
+                .columns = is_dense(step_.n, &Loop::c) ? nullptr : n_c_.data(),
+                .column_count = columns_,
+                .staged = out_ == Out::direct ? nullptr : staged,
+                .stride = columns_,
+                .stores = stores_});
   }
 
   void stream(const T* from, T* to, std::int64_t elements) const {
@@ -217,6 +247,8 @@ class SmallProducts {
   const Loop inner_;
   const std::int64_t rows_, columns_, steps_;
   Out out_ = Out::direct;
+  std::optional<Epilogue> epilogue_;  // applied to some matrices at a time
+  kernel::Stores stores_ = kernel::Stores::cached;
   bool copy_a_ = false, copy_b_ = false;
   std::int64_t a_size_ = 0, b_size_ = 0, c_size_ = 0;  // elements of copies, per matrix
   OffsetList m_a_, m_c_, n_b_, n_c_, k_a_, k_b_;
@@ -226,7 +258,6 @@ class SmallProducts {
 
 void run_small(const plan::Contract& step, const Frame& frame) {
   with_float(step, [&]<class T>(T) { SmallProducts<T>(step, frame).run(); });
-  run_epilogue(step, frame);
 }
 
 }  // namespace einkern::exec

@@ -74,7 +74,7 @@ class StreamedProduct {
 
   /// Boxes of columns, one after another, meet rows that were packed once.
   void run_near() const {
-    const auto rows = pack_rows();
+    const ScratchBlock rows = pack_rows();
     const std::int64_t boxes = layout_.boxes();
     const std::int64_t boxes_per_task = std::clamp<std::int64_t>(boxes / 16, 1, 16);
     ScratchPool pool(Scratch(*this, nullptr).bytes);
@@ -82,8 +82,7 @@ class StreamedProduct {
       const ScratchPool::Lease lease(pool);
       Scratch scratch(*this, lease.data());
       const std::int64_t first = task * boxes_per_task;
-      run_boxes(first, std::min(first + boxes_per_task, boxes), static_cast<const T*>(rows->data()),
-                scratch);
+      run_boxes(first, std::min(first + boxes_per_task, boxes), rows.as<const T>(), scratch);
     });
   }
 
@@ -111,10 +110,10 @@ class StreamedProduct {
     }
   };
 
-  std::shared_ptr<Storage> pack_rows() const {
+  ScratchBlock pack_rows() const {
     const OffsetTable rows = offsets_of(layout_.rows, &Loop::a);
-    auto storage = allocate_scratch(static_cast<std::size_t>(row_count_ * step_count_) * sizeof(T));
-    T* const packed = static_cast<T*>(storage->data());
+    ScratchBlock memory(static_cast<std::size_t>(row_count_ * step_count_) * sizeof(T));
+    T* const packed = memory.as<T>();
     const std::int64_t groups = static_cast<std::int64_t>(layout_.first_row.size()) - 1;
     const std::int64_t groups_per_task = divide_up(groups, 64);
     const double work = static_cast<double>(row_count_) * static_cast<double>(step_count_);
@@ -131,7 +130,7 @@ class StreamedProduct {
         }
       }
     });
-    return storage;
+    return memory;
   }
 
   StreamPack<T> pack_of(const StreamBox& box, T* packed) const {
@@ -237,8 +236,8 @@ class StreamedProduct {
   /// One box of columns, packed once; tasks take groups of rows.
   void run_far() const {
     const OffsetTable rows = offsets_of(layout_.rows, &Loop::a);
-    const auto storage = allocate_scratch(static_cast<std::size_t>(box_elements()) * sizeof(T));
-    T* const packed = static_cast<T*>(storage->data());
+    const ScratchBlock memory(static_cast<std::size_t>(box_elements()) * sizeof(T));
+    T* const packed = memory.as<T>();
     std::fill(packed, packed + box_elements(), T{0});
     StreamBox box;
     box.set(layout_, 0, lanes_);

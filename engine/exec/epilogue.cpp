@@ -13,11 +13,11 @@ namespace {
 constexpr std::int64_t kTransposeSide = 32;  // two lines of f32 on either side
 
 Space space_of(const plan::Map& map) {
-  std::vector<bool> pinned(map.out.layout.rank());
+  SmallVector<bool, 8> pinned(map.out.layout.rank());
   for (const map::Instruction& code : map.program.code) {
     if (code.op == map::Op::index) pinned[static_cast<std::size_t>(code.arg)] = true;
   }
-  std::vector<const Dims*> views{&map.out.layout.strides};
+  SmallVector<const Dims*, 8> views{&map.out.layout.strides};
   for (const plan::Operand& input : map.inputs) views.push_back(&input.layout.strides);
   return make_space(map.out.layout.shape, views, pinned);
 }
@@ -121,9 +121,7 @@ void Epilogue::Task::apply_runs(const SumBox& box, const Run& rows, const Run& c
     operands_[v] = {static_cast<std::byte*>(box.staged) + first * epilogue_.bytes_[v], box.stride,
                     1};
   }
-  run_tiles(
-      rows.count, columns.count,
-      box.staged != nullptr && !box.stay ? kernel::Stores::streaming : kernel::Stores::cached);
+  run_tiles(rows.count, columns.count, box.stores);
 }
 
 void Epilogue::Task::run_tiles(std::int64_t rows, std::int64_t columns,

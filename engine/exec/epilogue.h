@@ -11,6 +11,7 @@
 #include "../kernel/map_tile.h"
 #include "../plan/step.h"
 #include "frame.h"
+#include "scratch.h"
 #include "space.h"
 
 namespace einkern::exec {
@@ -26,7 +27,8 @@ struct SumBox {
   // Not null: the sums lie here instead of in c, (r, s) at r * stride + s.
   void* staged = nullptr;
   std::int64_t stride = 0;
-  bool stay = false;  // results replace staged sums; otherwise they go to c, around the caches
+  bool stay = false;  // results replace staged sums; otherwise they go to c, by `stores`
+  kernel::Stores stores = kernel::Stores::cached;
 };
 
 /// The epilogue of one step, shared by its tasks. Which boxes it meets changes no bit.
@@ -44,6 +46,7 @@ class Epilogue {
   /// What one task does with its boxes.
   class Task {
    public:
+    /// `scratch`: null, then it has its own.
     Task(const Epilogue& epilogue, std::byte* scratch);
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;
@@ -82,6 +85,18 @@ class Epilogue {
   SmallVector<std::int64_t, 6> bytes_;  // of an element
   SmallVector<bool, 6> is_sum_;
   mutable std::atomic<kernel::TileFault> fault_ = kernel::kNoFault;
+};
+
+/// A task's part of an epilogue with memory of its own.
+class EpilogueTask {
+ public:
+  explicit EpilogueTask(const Epilogue& epilogue)
+      : memory_(epilogue.scratch_bytes()), task_(epilogue, memory_.data()) {}
+  void apply(const SumBox& box) noexcept { task_.apply(box); }
+
+ private:
+  ScratchBlock memory_;
+  Epilogue::Task task_;
 };
 
 /// The epilogue of a step, if it has one, over all of c: where sums are few, or complete late.

@@ -394,6 +394,24 @@ TEST_SUITE("exec") {
     check_large<float>("mk,nk->nm", {{'m', 700}, {'n', elements / 700}, {'k', 3}}, seen, ++seed);
     check_large<float>("xmk,xkn->xmn", {{'x', 3}, {'m', 501}, {'n', elements / 1503}, {'k', 5}},
                        seen, ++seed);
+    // Products, small matrices in rows or one after another or apart, matrices in lanes.
+    check_large<float>("m,n->mn", {{'m', 800}, {'n', elements / 800}}, seen, ++seed);
+    check_large<float>("ab,cb->cba", {{'a', 70}, {'b', 90}, {'c', elements / 6300}}, seen, ++seed);
+    check_large<float>("xmk,xkn->xmn", {{'x', elements / 72}, {'m', 8}, {'n', 9}, {'k', 4}}, seen,
+                       ++seed);
+    check_large<float>("xmk,xkn->mxn", {{'x', elements / 72}, {'m', 8}, {'n', 9}, {'k', 4}}, seen,
+                       ++seed);
+    check_large<float>("xmk,xkn->nxm", {{'x', elements / 72}, {'m', 8}, {'n', 9}, {'k', 4}}, seen,
+                       ++seed);
+    check_large<float>("mkx,knx->mnx", {{'x', elements / 72}, {'m', 8}, {'n', 9}, {'k', 4}}, seen,
+                       ++seed);
+    check_large<float>("mkx,nkx->nmx", {{'x', elements / 24}, {'m', 4}, {'n', 6}, {'k', 3}}, seen,
+                       ++seed);
+    for (const plan::Regime regime :
+         {plan::Regime::matmul, plan::Regime::outer, plan::Regime::small_batched}) {
+      CAPTURE(plan::name_of(regime));
+      CHECK(seen.regimes[regime] >= 2);
+    }
   }
 
   TEST_CASE("epilogues of streamed products") {
