@@ -226,6 +226,22 @@ TEST_SUITE("ops") {
     }
   }
 
+  TEST_CASE("terms that one program uses several times are part of it, others are stored once") {
+    const Tensor t = random({5, 6}, 1), u = random({5, 6}, 2);
+    CHECK(steps_of({gelu(t + u)}) == 1);
+    const Expr shared = tanh(t);
+    CHECK(steps_of({shared * exp(shared) + unnamed(named(shared, "ab"))}) == 1);
+    CHECK(steps_of({shared + 1, shared * 2}) == 3);
+    CHECK(steps_of({softmax(shared, 1) + shared}) == 3);
+    CHECK(steps_of({gelu(t + u)}, {.fuse = false}) > 3);
+    Expr longer = t;
+    for (int i = 0; i < 200; ++i) longer = tanh(longer * u);
+    const I steps = steps_of({longer});
+    CHECK(steps > 400 / 64);
+    CHECK(steps <= 400 / 32);
+    CHECK(same_bits(eval(longer), eval(longer, {.fuse = false})));
+  }
+
   TEST_CASE("of two contractions the last one takes both") {
     const Problem p(2, 20, 30, 24, f64);
     const Expr y = relu(p.y() + einsum("bmk,kn->bmn", 2 * p.tx, p.tw));
