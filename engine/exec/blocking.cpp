@@ -78,6 +78,13 @@ Blocks choose_blocks(const ProductSize& product, const TileSize& tile, const Mac
   if (blocks.cut == Cut::columns) {
     blocks.nc = std::min(blocks.nc, round_up(divide_up(product.columns, tasks), tile.nr));
   }
+  if (product.epilogue) {
+    // It finds a box of c in L2; short sums would make the box, and its stage, large.
+    const std::int64_t most = machine.l2_bytes / 4 / product.element_bytes;
+    blocks.nc = std::min(blocks.nc, std::max(tile.nr, most / (4 * tile.mr) / tile.nr * tile.nr));
+    const std::int64_t columns = std::min(blocks.nc, product.columns);
+    blocks.mc = std::min(blocks.mc, std::max(4 * tile.mr, most / columns / tile.mr * tile.mr));
+  }
   return blocks;
 }
 

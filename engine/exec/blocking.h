@@ -29,6 +29,8 @@ struct ProductSize {
   bool plain_b = false;
   // The same for a: its steps are neighbours, its rows so many elements apart (0: not so).
   std::int64_t plain_a_stride = 0;
+  // Something is done to complete boxes of c.
+  bool epilogue = false;
 };
 
 /// The register tile.

@@ -46,7 +46,7 @@ class Epilogue {
   /// What one task does with its boxes.
   class Task {
    public:
-    /// `scratch`: null, then it has its own.
+    /// `scratch`: memory that no other task uses.
     Task(const Epilogue& epilogue, std::byte* scratch);
     Task(const Task&) = delete;
     Task& operator=(const Task&) = delete;

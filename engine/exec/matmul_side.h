@@ -44,7 +44,8 @@ struct Blocking {
                                          .k_boxes = k.count(),
                                          .scattered_columns = scattered,
                                          .plain_b = plain_b,
-                                         .plain_a_stride = plain_a ? step.m[0].a : 0},
+                                         .plain_a_stride = plain_a ? step.m[0].a : 0,
+                                         .epilogue = step.epilogue.has_value()},
                                         {mr, nr}, machine());
     cut = blocks.cut;
     pack_a = blocks.pack_a || cut == Cut::sums || cut == Cut::columns;

@@ -2,6 +2,8 @@
 // The blocking model: cuts and sizes for given caches, shapes and tiles, without running anything.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "../../../engine/exec/blocking.h"
 
 using namespace einkern;
@@ -56,6 +58,32 @@ TEST_SUITE("exec") {
           CHECK(blocks.mc > 3 * tile.mr);
           CHECK(blocks.nc % tile.nr == 0);
           CHECK(blocks.nc >= tile.nr);
+        }
+      }
+    }
+  }
+
+  TEST_CASE("a box of c that an epilogue meets fits its part of L2, however short the sum") {
+    for (const TileSize& tile : {kWide, kNarrow}) {
+      for (const Machine& machine : {kServer, kDesktop}) {
+        for (const std::int64_t k : {3, 64, 512}) {
+          for (const std::int64_t batch : {1, 8}) {
+            for (const std::int64_t columns : {40, 1000, 100000}) {
+              const ProductSize product{.rows = 20000,
+                                        .columns = columns,
+                                        .steps = k,
+                                        .batch = batch,
+                                        .kc = k,
+                                        .epilogue = true};
+              const Blocks blocks = choose_blocks(product, tile, machine);
+              CAPTURE(blocks.mc);
+              CAPTURE(blocks.nc);
+              const std::int64_t box = blocks.mc * std::min(blocks.nc, columns) * 4;
+              CHECK((box <= machine.l2_bytes / 4 || blocks.mc == 4 * tile.mr));
+              CHECK(4 * tile.mr * blocks.nc * 4 <= machine.l2_bytes / 4);
+              CHECK(blocks.nc % tile.nr == 0);
+            }
+          }
         }
       }
     }
