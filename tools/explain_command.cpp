@@ -48,7 +48,7 @@ void explain_command(const std::vector<std::string>& arguments) {
   add_equation_option(options, equation);
   options.value("--shapes", "SHAPES", shapes, "shapes of the operands: 2x3,3x4; a scalar is -");
   options.value("--dtype", "DTYPE", dtype,
-                "of the operands given by --shapes: f32, f64 or i64 (default: f32)");
+                "of the operands given by --shapes: f16, bf16, f32, f64 or i64 (default: f32)");
   options.value("--path", "PATH", path,
                 "order: auto, greedy, optimal, or opt_einsum's positions '0,1;0,1'");
   options.flag("--json", json, "print JSON");

@@ -43,7 +43,7 @@ Statistics statistics_of(const Tensor& tensor) {
   const Tensor packed = tensor.is_contiguous() ? tensor : tensor.copy();
   dispatch(tensor.dtype(), [&]<class T>(std::type_identity<T>) {
     const T* const elements = packed.data<const T>();
-    for (std::int64_t i = 0; i < packed.size(); ++i) add(static_cast<double>(elements[i]));
+    for (std::int64_t i = 0; i < packed.size(); ++i) add(static_cast<double>(widen(elements[i])));
   });
   if (result.finite > 0) {
     result.mean = static_cast<double>(sum / static_cast<long double>(result.finite));

@@ -78,10 +78,11 @@ std::string shape_text(const Shape& shape) {
 }
 
 DType parse_dtype(const std::string& option, std::string_view text) {
-  for (const DType dtype : {f32, f64, i64}) {
+  for (const DType dtype : {f16, bf16, f32, f64, i64}) {
     if (text == name_of(dtype)) return dtype;
   }
-  throw UsageError(fmt::format("{}: unknown dtype '{}'; choices: f32, f64, i64", option, text));
+  throw UsageError(
+      fmt::format("{}: unknown dtype '{}'; choices: f16, bf16, f32, f64, i64", option, text));
 }
 
 PathChoice parse_path_option(const std::string& option, std::string_view text) {

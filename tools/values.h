@@ -22,7 +22,7 @@ double parse_number(const std::string& option, std::string_view text);
 std::vector<Shape> parse_shapes(const std::string& option, std::string_view text);
 /// `2x3`.
 std::string shape_text(const Shape& shape);
-/// f32, f64 or i64.
+/// f16, bf16, f32, f64 or i64.
 DType parse_dtype(const std::string& option, std::string_view text);
 /// auto, greedy, optimal or positions.
 PathChoice parse_path_option(const std::string& option, std::string_view text);

@@ -57,12 +57,14 @@ Range range_of(const T* data, std::span<const std::int64_t> rows,
                             last + 1);
     }
   }
-  T low = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
-                                               : std::numeric_limits<T>::max();
-  T high = std::numeric_limits<T>::lowest();
-  if constexpr (std::numeric_limits<T>::has_infinity) high = -std::numeric_limits<T>::infinity();
+  using Number = Widened<T>;
+  using Limits = std::numeric_limits<Number>;
+  Number low = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  Number high = Limits::lowest();
+  if constexpr (Limits::has_infinity) high = -Limits::infinity();
   bool nan = false;
-  const auto take = [&](T x) {
+  const auto take = [&](T element) {
+    const Number x = widen(element);
     low = x < low ? x : low;
     high = x > high ? x : high;
     nan |= x != x;

@@ -16,7 +16,7 @@ void check(const plan::Check& step, const T* first) {
     std::int64_t at = 0;
     for (std::size_t d = 0; d < index.size(); ++d) at += index[d] * layout.strides[d];
     // NOLINTNEXTLINE(bugprone-signed-char-misuse): an i8 is a number, not a character.
-    const auto value = static_cast<std::int64_t>(first[at]);
+    const auto value = static_cast<std::int64_t>(widen(first[at]));
     if (value < step.low || value > step.high) {
       std::string message = step.message;
       if (const std::size_t hole = message.find("{}"); hole != std::string::npos) {

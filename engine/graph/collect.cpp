@@ -72,7 +72,7 @@ class Collector {
     }
     const std::int32_t slot = slot_of(*value);
     result_.scalar_of.emplace(&node, slot);
-    put_number(result_.key, -1 - (std::int64_t{slot} * 8 + static_cast<int>(value->dtype)));
+    put_number(result_.key, -1 - (std::int64_t{slot} * 16 + static_cast<int>(value->dtype)));
     put_number(result_.key, static_cast<std::int64_t>(fact_of(*value)));
   }
 

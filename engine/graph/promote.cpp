@@ -24,19 +24,19 @@ void require_bool(const char* function, DType dtype, std::size_t operand) {
 
 }  // namespace
 
-DType float_dtype(DType dtype) { return is_float(dtype) ? dtype : DType::f64; }
+DType float_dtype(DType dtype) { return is_float(dtype) ? compute_dtype(dtype) : DType::f64; }
 
 ElementType combine(const ElementType& a, const ElementType& b) {
   if (a.weak == b.weak) return {promote(a.dtype, b.dtype), a.weak};
   const DType strong = a.weak ? b.dtype : a.dtype;
   const DType weak = a.weak ? a.dtype : b.dtype;
-  if (is_float(strong)) return {strong, false};
+  if (is_float(strong)) return {compute_dtype(strong), false};
   return {is_float(weak) ? DType::f64 : DType::i64, false};
 }
 
 ElementType result_type(const char* function, Op op, const std::vector<ElementType>& operands) {
   const auto number = [](ElementType type) {
-    if (!is_float(type.dtype)) type.dtype = DType::i64;
+    type.dtype = compute_dtype(type.dtype);
     return type;
   };
   const auto floating = [](ElementType type) {

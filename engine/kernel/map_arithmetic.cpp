@@ -12,6 +12,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "half-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace einkern::kernel::HWY_NAMESPACE {
 
@@ -290,19 +292,21 @@ template <class From, class To>
 MapFault convert(const void* a, const void*, const void*, void* out, std::int64_t n) noexcept {
   const From* x = static_cast<const From*>(a);
   To* z = static_cast<To*>(out);
-  if constexpr (std::is_same_v<To, bool>) {
-    for (std::int64_t i = 0; i < n; ++i) z[i] = x[i] != From{0};
-  } else if constexpr (std::is_floating_point_v<To> || std::is_same_v<From, bool>) {
-    for (std::int64_t i = 0; i < n; ++i) z[i] = static_cast<To>(x[i]);
-  } else if constexpr (std::is_floating_point_v<From>) {
+  if constexpr (is_half<From> && std::is_same_v<To, float>) {
+    widen_row(x, z, n);
+  } else if constexpr (std::is_same_v<To, bool>) {
+    for (std::int64_t i = 0; i < n; ++i) z[i] = widen(x[i]) != Widened<From>{0};
+  } else if constexpr (is_float(dtype_of<To>) || std::is_same_v<From, bool>) {
+    for (std::int64_t i = 0; i < n; ++i) z[i] = static_cast<To>(widen(x[i]));
+  } else if constexpr (is_float(dtype_of<From>)) {
     // Both bounds are exact: -2^k - 1 < x < 2^k, where the left one only matters below 53 bits.
     constexpr double kEnd = 2.0 * static_cast<double>(std::int64_t{1} << (sizeof(To) * 8 - 2));
     constexpr double kStart = sizeof(To) == 8 ? -kEnd : -kEnd - 1;
     bool bad = false;
     for (std::int64_t i = 0; i < n; ++i) {
-      const double value = static_cast<double>(x[i]);
+      const double value = static_cast<double>(widen(x[i]));
       const bool holds = (sizeof(To) == 8 ? value >= kStart : value > kStart) && value < kEnd;
-      z[i] = holds ? static_cast<To>(x[i]) : To{0};
+      z[i] = holds ? static_cast<To>(widen(x[i])) : To{0};
       bad |= !holds;
     }
     if (bad) return MapFault::out_of_range;
@@ -356,6 +360,8 @@ void set_conversions(MapKernels& kernels) {
   row[static_cast<std::size_t>(DType::i16)] = convert<From, std::int16_t>;
   row[static_cast<std::size_t>(DType::i32)] = convert<From, std::int32_t>;
   row[static_cast<std::size_t>(DType::i64)] = convert<From, std::int64_t>;
+  row[static_cast<std::size_t>(DType::f16)] = convert<From, float16>;
+  row[static_cast<std::size_t>(DType::bf16)] = convert<From, bfloat16>;
   row[static_cast<std::size_t>(DType::f32)] = convert<From, float>;
   row[static_cast<std::size_t>(DType::f64)] = convert<From, double>;
 }
@@ -396,6 +402,8 @@ void fill_arithmetic(MapKernels& kernels) {
   set_conversions<std::int16_t>(kernels);
   set_conversions<std::int32_t>(kernels);
   set_conversions<std::int64_t>(kernels);
+  set_conversions<float16>(kernels);
+  set_conversions<bfloat16>(kernels);
   set_conversions<float>(kernels);
   set_conversions<double>(kernels);
 }

@@ -258,6 +258,12 @@ Interval<T> interval(const Range& range) {
   return {static_cast<T>(range.low), static_cast<T>(range.high), range.maybe_nan};
 }
 
+/// Rounding to 16 bits keeps the order of numbers.
+template <class T>
+Interval<float> rounded(const Range& range) {
+  return {widen(static_cast<T>(range.low)), widen(static_cast<T>(range.high)), range.maybe_nan};
+}
+
 template <class T>
 Range fit(const Range& range) {
   Interval<T> fitted = interval<T>(range);
@@ -279,6 +285,8 @@ Range fit_real(const Range& range, DType dtype) {
 }
 
 Range round_to_real(const Range& range, DType dtype) {
+  if (dtype == DType::f16) return settled(rounded<float16>(range));
+  if (dtype == DType::bf16) return settled(rounded<bfloat16>(range));
   return dtype == DType::f32 ? settled(interval<float>(range)) : settled(interval<double>(range));
 }
 

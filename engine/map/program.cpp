@@ -28,7 +28,7 @@ static_assert(std::size(kFacts) == static_cast<std::size_t>(Op::select) + 1);
 
 constexpr const OpFacts& facts(Op op) noexcept { return kFacts[static_cast<std::size_t>(op)]; }
 
-bool computes(DType dtype) { return dtype == DType::i64 || is_float(dtype); }
+bool computes(DType dtype) { return dtype == compute_dtype(dtype); }
 
 /// What is wrong with the dtypes of one instruction; empty when nothing is.
 std::string wrong_dtypes(const Instruction& code, const std::vector<Instruction>& all) {
@@ -50,14 +50,14 @@ std::string wrong_dtypes(const Instruction& code, const std::vector<Instruction>
     case Op::tanh:
     case Op::sigmoid:
     case Op::erf:
-      if (!is_float(result)) return "the result is no float";
+      if (!is_float(result) || !computes(result)) return "the result is no float";
       return dtype_at(code.a) == result ? "" : "operand and result differ in dtype";
     case Op::neg:
     case Op::abs:
       if (!computes(result)) return "the result is neither float nor i64";
       return dtype_at(code.a) == result ? "" : "operand and result differ in dtype";
     case Op::div:
-      if (!is_float(result)) return "the result is no float";
+      if (!is_float(result) || !computes(result)) return "the result is no float";
       [[fallthrough]];
     case Op::add:
     case Op::sub:

@@ -32,7 +32,7 @@ bool allclose(const Tensor& a, const Tensor& b, double rtol, double atol) {
   const Nest<2> nest(a.shape(), {&a.strides(), &b.strides()});
   dispatch(a.dtype(), [&]<class A>(std::type_identity<A>) {
     dispatch(b.dtype(), [&]<class B>(std::type_identity<B>) {
-      constexpr bool kFloat = std::is_floating_point_v<A> || std::is_floating_point_v<B>;
+      constexpr bool kFloat = is_float(dtype_of<A>) || is_float(dtype_of<B>);
       using Common = std::conditional_t<kFloat, double, std::int64_t>;
       const auto* const x = static_cast<const A*>(a.bytes());
       const auto* const y = static_cast<const B*>(b.bytes());

@@ -22,13 +22,13 @@ constexpr bool may_fail(DType from, DType to) noexcept {
   return is_integer(to) && (is_float(from) || (is_integer(from) && size_of(to) < size_of(from)));
 }
 
-/// Reads an element. Foreign memory may hold other bytes than 0 and 1 in a bool.
+/// Reads an element as a number. Foreign memory may hold other bytes than 0 and 1 in a bool.
 template <class T>
-T load(const T* from) noexcept {
+Widened<T> load(const T* from) noexcept {
   if constexpr (std::is_same_v<T, bool>) {
     return *reinterpret_cast<const unsigned char*>(from) != 0;
   } else {
-    return *from;
+    return widen(*from);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "../base/error.h"
 #include "convert.h"
@@ -16,7 +17,8 @@
 namespace einkern {
 namespace {
 
-// Blocks of four words: elements 4i..4i+3 of f32 (24 bits each) or 2i, 2i+1 of f64 (53 bits each).
+// Blocks of four words: elements 4i..4i+3 of up to 32 bits (as many leading bits of a word as the
+// type holds: 24 of f32, 11 of f16, 8 of bf16) or 2i, 2i+1 of f64 (53 bits each).
 std::array<std::uint32_t, 4> random_block(std::uint64_t seed, std::int64_t block) noexcept {
   const auto index = static_cast<std::uint64_t>(block);
   return philox4x32(
@@ -24,11 +26,18 @@ std::array<std::uint32_t, 4> random_block(std::uint64_t seed, std::int64_t block
       {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
 }
 
-void fill_random(float* out, std::int64_t count, std::uint64_t seed) noexcept {
+template <class T>
+void fill_random(T* out, std::int64_t count, std::uint64_t seed) noexcept {
+  constexpr int kDigits = [] {
+    if constexpr (is_half<T>) return T::kFractionBits + 1;
+    return std::numeric_limits<Widened<T>>::digits;
+  }();
+  constexpr float kPlace = 1.0F / (1 << kDigits);
   for (std::int64_t i = 0; i < count; i += 4) {
     const auto words = random_block(seed, i / 4);
     for (std::int64_t j = 0; j < std::min<std::int64_t>(4, count - i); ++j) {
-      out[i + j] = static_cast<float>(words[static_cast<std::size_t>(j)] >> 8) * 0x1p-24f;
+      const std::uint32_t number = words[static_cast<std::size_t>(j)] >> (32 - kDigits);
+      out[i + j] = static_cast<T>(static_cast<float>(number) * kPlace);
     }
   }
 }
@@ -81,7 +90,7 @@ Tensor arange(std::int64_t n, DType dtype) {
     if (n > 0) convert<T>(n - 1, "arange");
     Tensor result = empty({n}, dtype);
     T* const out = static_cast<T*>(result.mutable_bytes("arange"));
-    for (std::int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(i);
+    for (std::int64_t i = 0; i < n; ++i) out[i] = convert<T>(i, "arange");
     return result;
   });
 }
@@ -107,15 +116,14 @@ Tensor arange(double start, double stop, double step, DType dtype) {
 
 Tensor random(const Shape& shape, std::uint64_t seed, DType dtype) {
   if (!is_float(dtype)) {
-    fail<TypeError>(fmt::format("random: dtype is {} but must be f32 or f64", name_of(dtype)));
+    fail<TypeError>(
+        fmt::format("random: dtype is {} but must be f16, bf16, f32 or f64", name_of(dtype)));
   }
   Tensor result = empty(shape, dtype);
   void* const out = result.mutable_bytes("random");
-  if (dtype == f32) {
-    fill_random(static_cast<float*>(out), result.size(), seed);
-  } else {
-    fill_random(static_cast<double*>(out), result.size(), seed);
-  }
+  dispatch(dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (is_float(dtype_of<T>)) fill_random(static_cast<T*>(out), result.size(), seed);
+  });
   return result;
 }
 
@@ -139,6 +147,8 @@ template Tensor from_values(std::span<const short>, const Shape&);
 template Tensor from_values(std::span<const int>, const Shape&);
 template Tensor from_values(std::span<const long>, const Shape&);
 template Tensor from_values(std::span<const long long>, const Shape&);
+template Tensor from_values(std::span<const float16>, const Shape&);
+template Tensor from_values(std::span<const bfloat16>, const Shape&);
 template Tensor from_values(std::span<const float>, const Shape&);
 template Tensor from_values(std::span<const double>, const Shape&);
 

@@ -44,7 +44,7 @@ std::vector<std::string> shown_words(const Tensor& tensor, bool summarise) {
         offset += index * tensor.strides()[axis];
       }
       elements[static_cast<std::size_t>(flat)] =
-          load(static_cast<const T*>(tensor.bytes()) + offset);
+          static_cast<T>(load(static_cast<const T*>(tensor.bytes()) + offset));
     }
     return aligned_words(std::span<const T>(elements.get(), static_cast<std::size_t>(count)));
   });
@@ -118,7 +118,7 @@ class Printer {
 std::string to_string(const Tensor& tensor) {
   if (tensor.rank() == 0) {
     return dispatch(tensor.dtype(), [&]<class T>(std::type_identity<T>) {
-      return scalar_word(load(static_cast<const T*>(tensor.bytes())));
+      return scalar_word(static_cast<T>(load(static_cast<const T*>(tensor.bytes()))));
     });
   }
   if (tensor.size() == 0) return "[]";

@@ -21,11 +21,30 @@ struct Parts {
   std::string exponent;
 };
 
-template <class T, class... Precision>
-std::string digits_of(T value, std::chars_format format, Precision... precision) {
+template <class T>
+std::string digits_of(T value, std::chars_format format, int precision) {
   char buffer[512];  // the widest: 309 digits of 1e308 and its fraction
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, format, precision...).ptr;
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, widen(value), format, precision).ptr;
   return {buffer, end};
+}
+
+// The fewest digits that read back as the same value of the type, the nearest to it of those.
+template <class T>
+std::string shortest_digits(T value) {
+  if constexpr (is_half<T>) {
+    for (int precision = 0;; ++precision) {
+      std::string digits = digits_of(value, std::chars_format::scientific, precision);
+      double back = 0;
+      std::from_chars(digits.data(), digits.data() + digits.size(), back);
+      if (T(back) == value) return digits;
+    }
+  } else {
+    char buffer[64];
+    const auto end =
+        std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific).ptr;
+    return {buffer, end};
+  }
 }
 
 // Splits "-1.250e+07"; trailing zeros of the fraction go.
@@ -43,7 +62,7 @@ Parts parts_of(const std::string& digits) {
 // more.
 template <class T>
 Parts scientific(T value, int precision) {
-  Parts parts = parts_of(digits_of(value, std::chars_format::scientific));
+  Parts parts = parts_of(shortest_digits(value));
   if (static_cast<int>(parts.fraction.size()) > precision) {
     parts = parts_of(digits_of(value, std::chars_format::scientific, precision));
   }
@@ -54,7 +73,7 @@ template <class T>
 Parts positional(T value, int precision) {
   // The fixed form of to_chars shows all digits of a large float, not the shortest ones followed by
   // zeros: move the point of the scientific form instead.
-  const Parts shortest = parts_of(digits_of(value, std::chars_format::scientific));
+  const Parts shortest = parts_of(shortest_digits(value));
   const int exponent = std::stoi(shortest.exponent);
   const int fraction_digits = static_cast<int>(shortest.fraction.size()) - exponent;
   if (fraction_digits > precision) {
@@ -71,27 +90,42 @@ Parts positional(T value, int precision) {
 
 template <class T>
 std::string word_of_special(T value) {
-  return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+  return std::isnan(widen(value)) ? "nan" : widen(value) < 0 ? "-inf" : "inf";
 }
 
-// Magnitudes from here up are printed with an exponent.
 template <class T>
-constexpr double kLargestPositional = std::is_same_v<T, float> ? 1e6 : 1e8;
+bool is_finite(T value) {
+  return std::isfinite(widen(value));
+}
+
+// Magnitudes from here up are printed with an exponent: where a type guarantees few digits, 10 to
+// their number.
 template <class T>
-constexpr double kLargestPositionalScalar = std::is_same_v<T, float> ? 1e6 : 1e16;
+constexpr double largest_positional(double otherwise) {
+  if (std::is_same_v<T, float>) return 1e6;
+  if (std::is_same_v<T, float16>) return 1e3;
+  if (std::is_same_v<T, bfloat16>) return 1e2;
+  return otherwise;
+}
+template <class T>
+constexpr double kLargestPositional = largest_positional<T>(1e8);
+template <class T>
+constexpr double kLargestPositionalScalar = largest_positional<T>(1e16);
 
 template <class T>
 bool needs_exponent(std::span<const T> values) {
-  T largest = 0, smallest = std::numeric_limits<T>::infinity();
+  using Number = Widened<T>;
+  const auto rounded = [](auto x) { return widen(static_cast<T>(x)); };
+  Number largest = 0, smallest = std::numeric_limits<Number>::infinity();
   for (const T value : values) {
-    const T magnitude = std::abs(value);
-    if (!std::isfinite(value) || magnitude == 0) continue;
+    const Number magnitude = std::abs(widen(value));
+    if (!is_finite(value) || magnitude == 0) continue;
     largest = std::max(largest, magnitude);
     smallest = std::min(smallest, magnitude);
   }
   if (largest == 0) return false;
-  return largest >= static_cast<T>(kLargestPositional<T>) || smallest < static_cast<T>(1e-4) ||
-         largest / smallest > T{1000};
+  return largest >= rounded(kLargestPositional<T>) || smallest < rounded(1e-4) ||
+         rounded(largest / smallest) > rounded(1000);
 }
 
 template <class T>
@@ -100,7 +134,7 @@ std::vector<std::string> aligned_floats(std::span<const T> values) {
   std::vector<Parts> parts(values.size());
   std::size_t whole = 0, fraction = 0, exponent_digits = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (!std::isfinite(values[i])) continue;
+    if (!is_finite(values[i])) continue;
     parts[i] = exponent ? scientific(values[i], kPrecision) : positional(values[i], kPrecision);
     whole = std::max(whole, parts[i].whole.size());
     fraction = std::max(fraction, parts[i].fraction.size());
@@ -108,7 +142,7 @@ std::vector<std::string> aligned_floats(std::span<const T> values) {
   }
   for (std::size_t i = 0; exponent && i < values.size(); ++i) {
     // Shorter fractions are not padded with zeros but continued with the digits of the exact value.
-    if (!std::isfinite(values[i]) || parts[i].fraction.size() == fraction) continue;
+    if (!is_finite(values[i]) || parts[i].fraction.size() == fraction) continue;
     const std::string digits =
         digits_of(values[i], std::chars_format::scientific, static_cast<int>(fraction));
     parts[i].whole = digits.substr(0, digits.find('.'));
@@ -117,13 +151,13 @@ std::vector<std::string> aligned_floats(std::span<const T> values) {
   std::size_t tail = 1 + fraction + (exponent ? 2 + exponent_digits : 0);
   std::size_t width = whole + tail;
   for (const T value : values) {
-    if (!std::isfinite(value)) width = std::max(width, word_of_special(value).size());
+    if (!is_finite(value)) width = std::max(width, word_of_special(value).size());
   }
   std::vector<std::string> words;
   words.reserve(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Parts& p = parts[i];
-    if (!std::isfinite(values[i])) {
+    if (!is_finite(values[i])) {
       words.push_back(fmt::format("{:>{}}", word_of_special(values[i]), width));
     } else if (exponent) {
       words.push_back(fmt::format("{:>{}}.{:0<{}}e{}{:0>{}}", p.whole, width - tail, p.fraction,
@@ -145,8 +179,8 @@ std::string scalar_word(T value) {
   } else if constexpr (std::is_integral_v<T>) {
     return std::to_string(value);
   } else {
-    if (!std::isfinite(value)) return word_of_special(value);
-    const double magnitude = std::abs(static_cast<double>(value));
+    if (!is_finite(value)) return word_of_special(value);
+    const double magnitude = std::abs(static_cast<double>(widen(value)));
     constexpr int kAll = std::numeric_limits<int>::max();
     if (magnitude == 0 || (magnitude >= 1e-4 && magnitude < kLargestPositionalScalar<T>)) {
       const Parts parts = positional(value, kAll);
@@ -160,7 +194,7 @@ std::string scalar_word(T value) {
 
 template <Element T>
 std::vector<std::string> aligned_words(std::span<const T> values) {
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (is_float(dtype_of<T>)) {
     return aligned_floats(values);
   } else {
     std::vector<std::string> words;
@@ -180,6 +214,8 @@ template std::string scalar_word(std::int8_t);
 template std::string scalar_word(std::int16_t);
 template std::string scalar_word(std::int32_t);
 template std::string scalar_word(std::int64_t);
+template std::string scalar_word(float16);
+template std::string scalar_word(bfloat16);
 template std::string scalar_word(float);
 template std::string scalar_word(double);
 
@@ -188,6 +224,8 @@ template std::vector<std::string> aligned_words(std::span<const std::int8_t>);
 template std::vector<std::string> aligned_words(std::span<const std::int16_t>);
 template std::vector<std::string> aligned_words(std::span<const std::int32_t>);
 template std::vector<std::string> aligned_words(std::span<const std::int64_t>);
+template std::vector<std::string> aligned_words(std::span<const float16>);
+template std::vector<std::string> aligned_words(std::span<const bfloat16>);
 template std::vector<std::string> aligned_words(std::span<const float>);
 template std::vector<std::string> aligned_words(std::span<const double>);
 

@@ -16,8 +16,9 @@ template <Element T>
 std::string scalar_word(T value);
 
 /// The elements of an array, all of one width: at most 8 digits after the point, shared by all; an
-/// exponent for all when some magnitude is below 1e-4 or from 1e8 up (f32: 1e6, the digits it
-/// guarantees), or when the largest is over 1000 times the smallest that is not zero.
+/// exponent for all when some magnitude is below 1e-4 or from 1e8 up (f32 1e6, f16 1e3, bf16 1e2:
+/// the digits they guarantee), or when the largest is over 1000 times the smallest that is not
+/// zero.
 template <Element T>
 std::vector<std::string> aligned_words(std::span<const T> values);
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -59,18 +58,6 @@ void swap_items(std::byte* data, std::size_t bytes, std::size_t item_bytes) {
   if (item_bytes == 8) swap_items<std::uint64_t>(data, bytes);
 }
 
-/// The exact value of an IEEE 754 binary16 number; the payload of a NaN is kept.
-float half_to_float(std::uint16_t half) {
-  const std::uint32_t sign = (half & 0x8000u) << 16;
-  const std::uint32_t exponent = half >> 10 & 31, fraction = half & 0x3ffu;
-  if (exponent == 0) {
-    const float magnitude = std::ldexp(static_cast<float>(fraction), -24);
-    return sign ? -magnitude : magnitude;
-  }
-  const std::uint32_t biased = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | biased << 23 | fraction << 13);
-}
-
 /// Can a tensor read the data where they lie?
 bool usable(const io::NpyHeader& header, const std::byte* data) {
   if (header.is_half() || (header.big_endian && header.item_bytes > 1)) return false;
@@ -87,10 +74,10 @@ Tensor converted(const io::NpyHeader& header, const std::byte* data) {
   auto* to = static_cast<std::byte*>(storage->data());
   if (header.is_half()) {
     for (std::size_t i = 0; i < count; ++i) {
-      std::uint16_t half = 0;
-      std::memcpy(&half, data + 2 * i, 2);
-      if (header.big_endian) half = swapped(half);
-      const float value = half_to_float(half);
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, data + 2 * i, 2);
+      if (header.big_endian) bits = swapped(bits);
+      const float value = widen(float16::from_bits(bits));
       std::memcpy(to + 4 * i, &value, 4);
     }
   } else {
@@ -129,9 +116,10 @@ Tensor load_npy(const std::filesystem::path& path, const LoadOptions& options) {
 }
 
 void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
+  const std::string source = source_name("save_npy", path);
+  const std::string header = io::format_npy_header(tensor.dtype(), tensor.shape(), source);
   const Tensor packed = tensor.is_contiguous() ? tensor : tensor.copy();
-  const std::string header = io::format_npy_header(tensor.dtype(), tensor.shape());
-  io::replace_file(path, {as_bytes(header), data_of(packed)}, source_name("save_npy", path));
+  io::replace_file(path, {as_bytes(header), data_of(packed)}, source);
 }
 
 Tensor parse_npy(std::span<const std::byte> bytes) {
@@ -142,8 +130,8 @@ Tensor parse_npy(std::span<const std::byte> bytes) {
 }
 
 std::vector<std::byte> format_npy(const Tensor& tensor) {
+  const std::string header = io::format_npy_header(tensor.dtype(), tensor.shape(), "format_npy");
   const Tensor packed = tensor.is_contiguous() ? tensor : tensor.copy();
-  const std::string header = io::format_npy_header(tensor.dtype(), tensor.shape());
   std::vector<std::byte> bytes;
   bytes.reserve(header.size() + data_of(packed).size());
   for (const auto piece : {as_bytes(header), data_of(packed)}) {

@@ -26,7 +26,8 @@ struct LoadOptions {
 /// allocated. Source: NumPy Enhancement Proposal 1.
 Tensor load_npy(const std::filesystem::path& path, const LoadOptions& options = {});
 
-/// Writes a .npy file of version 1 (2 when the header needs it): little-endian, C order, no labels.
+/// Writes a .npy file of version 1 (2 when the header needs it): little-endian, C order, no labels,
+/// f16 as f2; the format has no bf16, which is an IoError.
 /// The bytes go to a temporary file in the same folder, which takes the place and the mode of an
 /// existing one when it is complete; IoError leaves what was there. Devices and pipes are written
 /// directly.

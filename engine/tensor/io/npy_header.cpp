@@ -27,7 +27,8 @@ struct ItemType {
 };
 constexpr ItemType kItemTypes[] = {
     {"b1", DType::boolean, 1}, {"i1", DType::i8, 1},  {"i2", DType::i16, 2}, {"i4", DType::i32, 4},
-    {"i8", DType::i64, 8},     {"f2", DType::f32, 2}, {"f4", DType::f32, 4}, {"f8", DType::f64, 8}};
+    {"i8", DType::i64, 8},     {"f2", DType::f32, 2}, {"f4", DType::f32, 4}, {"f8", DType::f64, 8},
+    {"f2", DType::f16, 2}};  // written only: the first f2 is what a file is read as
 
 /// Text from a file, fit for a message: printable ASCII, at most 100 characters.
 std::string shown(std::string_view text) {
@@ -246,7 +247,11 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& s
   return header;
 }
 
-std::string format_npy_header(DType dtype, const Shape& shape) {
+std::string format_npy_header(DType dtype, const Shape& shape, const std::string& source) {
+  if (dtype == DType::bf16) {
+    fail<IoError>(
+        fmt::format("{}: an npy file cannot hold bf16; convert it with astype first", source));
+  }
   const auto* type = std::find_if(std::begin(kItemTypes), std::end(kItemTypes), [&](const auto& t) {
     return t.dtype == dtype && t.bytes == size_of(dtype);
   });

@@ -28,7 +28,8 @@ struct NpyHeader {
 /// IoError, beginning with `source`, for anything else.
 NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& source);
 
-/// The header that NumPy writes for a little-endian array in C order, padded to 64 bytes.
-std::string format_npy_header(DType dtype, const Shape& shape);
+/// The header that NumPy writes for a little-endian array in C order, padded to 64 bytes. IoError,
+/// beginning with `source`, for bf16, which has none.
+std::string format_npy_header(DType dtype, const Shape& shape, const std::string& source);
 
 }  // namespace einkern::io

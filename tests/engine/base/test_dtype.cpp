@@ -16,20 +16,25 @@ static_assert(!Element<unsigned> && !Element<float*> && !Element<long double>);
 
 TEST_SUITE("base") {
   TEST_CASE("dispatch hands over the type whose dtype was asked for") {
-    for (const DType dtype : {boolean, i8, i16, i32, i64, f32, f64}) {
+    for (const DType dtype : {boolean, i8, i16, i32, i64, f16, bf16, f32, f64}) {
       dispatch(dtype, [&]<class T>(std::type_identity<T>) {
         CHECK(dtype_of<T> == dtype);
         CHECK(sizeof(T) == size_of(dtype));
-        CHECK(std::is_floating_point_v<T> == is_float(dtype));
+        CHECK(std::is_floating_point_v<Widened<T>> == is_float(dtype));
+        CHECK(is_half<T> == is_half_float(dtype));
       });
     }
     CHECK(name_of(boolean) == "bool");
     CHECK(name_of(i16) == "i16");
     CHECK(name_of(f64) == "f64");
+    CHECK(name_of(f16) == "f16");
+    CHECK(name_of(bf16) == "bf16");
     CHECK_FALSE(is_integer(boolean));
     CHECK(is_integer(i8));
     CHECK(compute_dtype(boolean) == i64);
     CHECK(compute_dtype(f32) == f32);
+    CHECK(compute_dtype(f16) == f32);
+    CHECK(compute_dtype(bf16) == f32);
   }
 
   TEST_CASE("promotion is symmetric and follows the table") {
@@ -38,8 +43,13 @@ TEST_SUITE("base") {
     CHECK(promote(i8, i8) == i64);
     CHECK(promote(i64, f32) == f32);
     CHECK(promote(f32, f64) == f64);
-    for (const DType a : {boolean, i8, i16, i32, i64, f32, f64}) {
-      for (const DType b : {boolean, i8, i16, i32, i64, f32, f64}) {
+    CHECK(promote(f16, f16) == f32);
+    CHECK(promote(f16, bf16) == f32);
+    CHECK(promote(bf16, f32) == f32);
+    CHECK(promote(f16, f64) == f64);
+    CHECK(promote(i64, bf16) == f32);
+    for (const DType a : {boolean, i8, i16, i32, i64, f16, bf16, f32, f64}) {
+      for (const DType b : {boolean, i8, i16, i32, i64, f16, bf16, f32, f64}) {
         CHECK(promote(a, b) == promote(b, a));
       }
     }

@@ -37,8 +37,8 @@ Value load(DType dtype, const std::byte* from) {
   return dispatch(dtype, [&]<class T>(std::type_identity<T>) {
     T element;
     std::memcpy(&element, from, sizeof(T));
-    return is_float(dtype) ? Value{static_cast<double>(element), 0}
-                           : Value{0, static_cast<std::int64_t>(element)};
+    return is_float(dtype) ? Value{static_cast<double>(widen(element)), 0}
+                           : Value{0, static_cast<std::int64_t>(widen(element))};
   });
 }
 

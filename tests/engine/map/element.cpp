@@ -18,6 +18,8 @@ using map::Scalar;
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 
 double rounded(double x, DType dtype) {
+  if (dtype == f16) return static_cast<double>(widen(float16(x)));
+  if (dtype == bf16) return static_cast<double>(widen(bfloat16(x)));
   return dtype == f32 ? static_cast<double>(static_cast<float>(x)) : x;
 }
 
@@ -135,7 +137,7 @@ std::optional<Value> converted(const Value& a, DType from, DType to) {
   if (is_float(to)) {
     if (is_float(from)) return Value{rounded(a.real, to), 0};
     return Value{to == f32 ? static_cast<double>(static_cast<float>(a.integer))
-                           : static_cast<double>(a.integer),
+                           : rounded(static_cast<double>(a.integer), to),
                  0};
   }
   const int bits = static_cast<int>(size_of(to)) * 8;

@@ -18,7 +18,7 @@ using map::Scalar;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-constexpr DType kLoadable[] = {boolean, i8, i16, i32, i64, f32, f64};
+constexpr DType kLoadable[] = {boolean, i8, i16, i32, i64, f16, bf16, f32, f64};
 constexpr DType kComputed[] = {i64, f32, f64};
 
 std::int64_t below(Random& random, std::int64_t n) {
@@ -31,10 +31,13 @@ auto pick(Random& random, const Values& values) {
 }
 
 double rounded(double x, DType dtype) {
+  if (dtype == f16) return static_cast<double>(widen(float16(x)));
+  if (dtype == bf16) return static_cast<double>(widen(bfloat16(x)));
   return dtype == f32 ? static_cast<double>(static_cast<float>(x)) : x;
 }
 
 double random_real(Random& random, DType dtype) {
+  if (is_half_float(dtype)) return rounded(random_real(random, f32), dtype);
   const double tiny = dtype == f32 ? 0x1p-149 : 0x1p-1074;
   const double normal = dtype == f32 ? 0x1p-126 : 0x1p-1022;
   const double most = dtype == f32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
@@ -128,7 +131,7 @@ class Maker {
     if (dtype == i64 && chance(random_, 50)) {
       return emit({.op = Op::index, .dtype = i64, .arg = static_cast<std::int32_t>(random_() % 2)});
     }
-    const bool storage = dtype == i8 || dtype == i16 || dtype == i32;
+    const bool storage = dtype != boolean && dtype != compute_dtype(dtype);
     if (storage || chance(random_, 60)) {
       made_.input_dtypes.push_back(dtype);
       made_.inputs.push_back(random_range(random_, dtype));

@@ -16,7 +16,7 @@ using namespace einkern;
 
 namespace {
 
-constexpr DType kAll[] = {boolean, i8, i16, i32, i64, f32, f64};
+constexpr DType kAll[] = {boolean, i8, i16, i32, i64, f16, bf16, f32, f64};
 
 Tensor full_of(double value, DType dtype) { return full({3}, value, dtype); }
 

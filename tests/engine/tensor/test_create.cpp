@@ -16,7 +16,7 @@ using namespace einkern;
 
 TEST_SUITE("tensor") {
   TEST_CASE("zeros, ones, full and empty have the asked shape and dtype") {
-    for (const DType dtype : {boolean, i8, i16, i32, i64, f32, f64}) {
+    for (const DType dtype : {boolean, i8, i16, i32, i64, f16, bf16, f32, f64}) {
       const Tensor t = zeros({2, 3}, dtype);
       CHECK(t.dtype() == dtype);
       CHECK(t.is_contiguous());
@@ -103,13 +103,18 @@ TEST_SUITE("tensor") {
       CHECK(std::equal(prefix.begin(), prefix.end(), longer.begin()));
       CHECK(random({n}, seed, f64).size() == n);
     }
+    // Narrower floats are the leading bits of the same words.
+    CHECK(random({11}, seed, f16)(9).item<float>() ==
+          static_cast<float>(words[1] >> 21) * 0x1p-11f);
+    CHECK(random({11}, seed, bf16)(9).item<float>() ==
+          static_cast<float>(words[1] >> 24) * 0x1p-8f);
     CHECK_FALSE(allclose(random({8}, 1), random({8}, 2)));
-    CHECK_THROWS_WITH_AS(random({2}, 1, i32), "random: dtype is i32 but must be f32 or f64",
-                         TypeError);
+    CHECK_THROWS_WITH_AS(random({2}, 1, i32),
+                         "random: dtype is i32 but must be f16, bf16, f32 or f64", TypeError);
   }
 
   TEST_CASE("random numbers lie in [0, 1) and have the mean and variance of a uniform") {
-    for (const DType dtype : {f32, f64}) {
+    for (const DType dtype : {f16, f32, f64}) {
       const auto values = random({100000}, 42, dtype).to_vector<double>();
       double sum = 0, squares = 0;
       for (const double x : values) {

@@ -16,7 +16,7 @@ using namespace einkern;
 namespace {
 
 DType dtype_named(const std::string& name) {
-  for (const DType dtype : {boolean, i8, i16, i32, i64, f32, f64}) {
+  for (const DType dtype : {boolean, i8, i16, i32, i64, f16, f32, f64}) {
     if (name_of(dtype) == name) return dtype;
   }
   FAIL("no dtype ", name);
@@ -26,7 +26,9 @@ DType dtype_named(const std::string& name) {
 // Reads a number as its own dtype would: an f32 is rounded once, from its text.
 template <class T>
 T parse(const std::string& text) {
-  if constexpr (std::is_same_v<T, float>)
+  if constexpr (is_half<T>)
+    return T(std::strtod(text.c_str(), nullptr));
+  else if constexpr (std::is_same_v<T, float>)
     return std::strtof(text.c_str(), nullptr);
   else if constexpr (std::is_same_v<T, double>)
     return std::strtod(text.c_str(), nullptr);
@@ -66,6 +68,14 @@ TEST_SUITE("tensor") {
       out << t;
       CHECK(out.str() == text);
     }
+  }
+
+  TEST_CASE("bf16 prints like the floats of NumPy, with the digits that it has") {
+    CHECK(to_string(tensor<float>({0.1F}).astype(bf16)(0)) == "0.1");
+    CHECK(to_string(tensor<float>({1.0F / 3}).astype(bf16)(0)) == "0.334");
+    CHECK(to_string(tensor<float>({3e38F}).astype(bf16)(0)) == "3e+38");
+    CHECK(to_string(tensor<float>({1, -2.5, 0.3}).astype(bf16)) == "[ 1.  -2.5  0.3]");
+    CHECK(to_string(tensor<float>({100, NAN}).astype(bf16)) == "[1.e+02    nan]");
   }
 
   TEST_CASE("views print their own elements") {

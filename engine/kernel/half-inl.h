@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors of floats from 16-bit floats, for every target. Exact, denormals included, whatever the
+// floating-point mode; what Highway has for it loses infinities and NaN on targets without F16C.
+#if defined(EINKERN_KERNEL_HALF_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef EINKERN_KERNEL_HALF_INL_H_
+#undef EINKERN_KERNEL_HALF_INL_H_
+#else
+#define EINKERN_KERNEL_HALF_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "../base/half.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace einkern::kernel::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// The numbers at `from`, as many as `d` has lanes: of its own type, f16 or bf16.
+template <class D, class S>
+HWY_INLINE hn::Vec<D> load_as(D d, const S* HWY_RESTRICT from) {
+  if constexpr (std::is_same_v<S, hn::TFromD<D>>) {
+    return hn::LoadU(d, from);
+  } else {
+    static_assert(sizeof(hn::TFromD<D>) == sizeof(float) && is_half<S>);
+    const auto* const words = reinterpret_cast<const std::uint16_t*>(from);
+    const hn::Rebind<std::uint16_t, D> d16;
+    const hn::RebindToUnsigned<D> d32;
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+    if constexpr (std::is_same_v<S, float16>) {
+      const hn::Rebind<hwy::float16_t, D> d_half;
+      return hn::PromoteTo(d, hn::BitCast(d_half, hn::LoadU(d16, words)));
+    }
+#endif
+    const auto bits = hn::PromoteTo(d32, hn::LoadU(d16, words));
+    if constexpr (std::is_same_v<S, bfloat16>) {
+      return hn::BitCast(d, hn::ShiftLeft<16>(bits));
+    } else {
+      // As NarrowFloat does it, by selection.
+      const auto kept = [d32](std::uint32_t x) HWY_ATTR { return hn::Set(d32, x); };
+      const auto magnitude = hn::And(bits, kept(0x7fff));
+      const auto sign = hn::ShiftLeft<16>(hn::Sub(bits, magnitude));
+      const auto normal = hn::Add(hn::ShiftLeft<13>(magnitude), kept(112U << 23));
+      const auto denormal =
+          hn::BitCast(d32, hn::Sub(hn::BitCast(d, hn::Add(normal, kept(1U << 23))),
+                                   hn::BitCast(d, kept(113U << 23))));
+      const auto least = hn::Lt(magnitude, kept(0x400));
+      const auto beyond = hn::Gt(magnitude, kept(0x7bff));
+      const auto finite = hn::IfThenElse(least, denormal, normal);
+      const auto all = hn::IfThenElse(beyond, hn::Add(normal, kept(112U << 23)), finite);
+      return hn::BitCast(d, hn::Or(all, sign));
+    }
+  }
+}
+
+/// The first `count` of them, zeros behind.
+template <class D, class S>
+HWY_INLINE hn::Vec<D> load_part_as(D d, const S* HWY_RESTRICT from, std::int64_t count) {
+  HWY_ALIGN S part[hn::MaxLanes(D())] = {};
+  std::copy_n(from, count, part);
+  return load_as(d, part);
+}
+
+/// to[i] = from[i] for i < n.
+template <class S>
+HWY_INLINE void widen_row(const S* HWY_RESTRICT from, float* HWY_RESTRICT to, std::int64_t n) {
+  const hn::ScalableTag<float> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(load_as(d, from + i), d, to + i);
+  for (; i < n; ++i) to[i] = widen(from[i]);
+}
+
+}  // namespace einkern::kernel::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard
