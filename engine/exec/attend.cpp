@@ -66,7 +66,7 @@ class AttendRun {
                                  .out_strides = axis_strides(step_, &plan::ScoreAxis::out),
                                  .q_dense = lie_dense(inner_, &plan::Loop::a),
                                  .out_dense = lie_dense(columns_, &plan::Loop::c)};
-    AttendKeys<T> keys(step_, frame_, batch_, rows_, keys_, inner_, columns_);
+    AttendKeys<T> keys(step_, frame_, batch_, rows_, keys_, inner_, columns_, few);
 
     const std::int64_t row_tiles = divide_up(rows_.count(), tile_rows);
     const std::int64_t blocks = divide_up(keys_.count(), kKeyBlock);
@@ -108,7 +108,7 @@ class AttendRun {
 
   template <class Fold>
   void start(Fold& fold, const Tile& tile, const AttendKeys<T>& keys, bool with_sinks) const {
-    KeysValues<T> next;
+    StoredKeys next;
     if (keys.holds(tile.batch + 1)) next = keys.at(tile.batch + 1);
     fold.start(tile.batch, tile.row, tile.rows, keys.at(tile.batch), next, with_sinks);
   }
@@ -123,7 +123,8 @@ class AttendRun {
     const auto memory = allocate_scratch(state_bytes + AttendFold<T>::work_bytes(shared));
     auto* const bytes = static_cast<std::byte*>(memory->data());
     AttendFold<T> again(shared, bytes, bytes + state_bytes);
-    start(again, tile, keys, true);
+    std::vector<std::shared_ptr<Storage>> widened;
+    again.start(tile.batch, tile.row, tile.rows, keys.widened(tile.batch, widened), {}, true);
     again.select_visible();
     again.add(shared.scores.segments(tile.batch, tile.row_tile), 0, keys_.count());
     again.finish(false);
@@ -198,8 +199,10 @@ class AttendRun {
 
 void run(const plan::Attend& step, const Frame& frame) {
   const DType dtype = step.q.dtype;
-  EINKERN_CHECK(is_float(dtype) && step.k.dtype == dtype && step.v.dtype == dtype &&
-                step.out.dtype == dtype);
+  const auto readable = [&](const plan::Operand& operand) {
+    return operand.dtype == dtype || is_half_float(operand.dtype);
+  };
+  EINKERN_CHECK(is_float(dtype) && readable(step.k) && readable(step.v) && step.out.dtype == dtype);
   if (dtype == DType::f32) {
     AttendRun<float>(step, frame).run();
   } else {

@@ -28,6 +28,11 @@ std::int64_t whole_lines(std::int64_t n) {
   return (n + kLine - 1) / kLine * kLine;
 }
 
+kernel::StoredRows rows_from(kernel::StoredRows rows, std::int64_t first) {
+  rows.at += first;
+  return rows;
+}
+
 }  // namespace
 
 template <class T>
@@ -81,7 +86,7 @@ TensorRows<T> DecodeFold<T>::out_of_batch() const {
 
 template <class T>
 void DecodeFold<T>::start(std::int64_t batch, std::int64_t row, std::int64_t rows,
-                          const KeysValues<T>& keys, const KeysValues<T>& next, bool with_sinks) {
+                          const StoredKeys& keys, const StoredKeys& next, bool with_sinks) {
   batch_ = batch;
   row_ = row;
   rows_ = rows;
@@ -139,7 +144,7 @@ void DecodeFold<T>::add(std::span<const Segment> segments, std::int64_t first, s
         ahead = {keys_, following, segment.key + segment.keys - following};
       } else if (s + 1 < segments.size()) {
         ahead = {keys_, segments[s + 1].key, segments[s + 1].keys};
-      } else if (next_.k != nullptr && !segments.empty()) {
+      } else if (next_.k.data != nullptr && !segments.empty()) {
         ahead = {next_, segments[0].key, segments[0].keys};
       }
       add_block(*segment.form, key, keys, ahead);
@@ -164,8 +169,7 @@ void DecodeFold<T>::add_block(const ScoreForm& form, std::int64_t key, std::int6
   kernel::DecodeScores<T> block{
       .q = queries(plain ? form.factor * std::numbers::log2e : 1),
       .q_stride = work_.q_stride,
-      .k = keys_.k,
-      .k_at = keys_.k_at + key,
+      .k = rows_from(keys_.k, key),
       .inner = inner(),
       .keys = keys,
       .rows = rows_,
@@ -173,7 +177,8 @@ void DecodeFold<T>::add_block(const ScoreForm& form, std::int64_t key, std::int6
       .out_stride = kDecodeBlock,
   };
   if (ahead.count > 0) {
-    block.ahead = {ahead.keys.k, ahead.keys.k_at + ahead.key, ahead.count, inner()};
+    block.ahead = rows_from(ahead.keys.k, ahead.key);
+    block.ahead_rows = ahead.count;
   }
   functions.scores(block);
   const std::int64_t padded = whole_lines<T>(keys);
@@ -201,8 +206,7 @@ void DecodeFold<T>::add_block(const ScoreForm& form, std::int64_t key, std::int6
   kernel::DecodeValues<T> values{
       .weights = work_.scores,
       .weights_stride = kDecodeBlock,
-      .v = keys_.v,
-      .v_at = keys_.v_at + key,
+      .v = rows_from(keys_.v, key),
       .columns = columns(),
       .keys = keys,
       .rows = rows_,
@@ -210,7 +214,8 @@ void DecodeFold<T>::add_block(const ScoreForm& form, std::int64_t key, std::int6
       .out_stride = state_.output_stride,
   };
   if (ahead.count > 0) {
-    values.ahead = {ahead.keys.v, ahead.keys.v_at + ahead.key, ahead.count, columns()};
+    values.ahead = rows_from(ahead.keys.v, ahead.key);
+    values.ahead_rows = ahead.count;
   }
   functions.values(values);
 }

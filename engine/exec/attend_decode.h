@@ -21,8 +21,8 @@ class DecodeFold {
   static std::size_t work_bytes(const AttendShared<T>& shared);
 
   // As those of AttendFold.
-  void start(std::int64_t batch, std::int64_t row, std::int64_t rows, const KeysValues<T>& keys,
-             const KeysValues<T>& next, bool with_sinks);
+  void start(std::int64_t batch, std::int64_t row, std::int64_t rows, const StoredKeys& keys,
+             const StoredKeys& next, bool with_sinks);
   void add(std::span<const Segment> segments, std::int64_t first, std::int64_t last);
   void merge(const DecodeFold& other);
   bool finish(bool keep_finite);
@@ -30,7 +30,7 @@ class DecodeFold {
  private:
   /// Where a block of keys begins.
   struct Place {
-    KeysValues<T> keys;
+    StoredKeys keys;
     std::int64_t key = 0, count = 0;
   };
 
@@ -62,7 +62,7 @@ class DecodeFold {
   const State state_;
   const Work work_;
   std::int64_t batch_ = 0, row_ = 0, rows_ = 0;
-  KeysValues<T> keys_, next_;
+  StoredKeys keys_, next_;
   double scale_in_q_ = 0;  // 0: not packed
   bool plain_packed_ = false;
   const kernel::TileProgram* prepared_ = nullptr;

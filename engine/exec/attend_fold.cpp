@@ -79,12 +79,12 @@ void AttendFold<T>::prepare(const kernel::TileProgram& program) {
 
 template <class T>
 void AttendFold<T>::start(std::int64_t batch, std::int64_t row, std::int64_t rows,
-                          const KeysValues<T>& keys, const KeysValues<T>& next, bool with_sinks) {
+                          const StoredKeys& keys, const StoredKeys& next, bool with_sinks) {
   batch_ = batch;
   row_ = row;
   rows_ = rows;
-  keys_ = keys;
-  next_ = next;
+  keys_ = KeysValues<T>(keys);
+  next_ = KeysValues<T>(next);
   const std::int64_t lanes = shared_.functions.lanes;
   vectors_ = (rows + lanes - 1) / lanes;
   scale_in_q_ = 0;

@@ -7,7 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "../base/error.h"
 #include "../kernel/attend.h"
+#include "../kernel/attend_decode.h"
 #include "attend_rows.h"
 #include "attend_scores.h"
 #include "scratch.h"
@@ -15,10 +17,23 @@
 namespace einkern::exec {
 
 /// Keys and values of one batch position: contiguous inner labels and columns, rows anywhere.
+struct StoredKeys {
+  kernel::StoredRows k, v;
+};
+/// The same, of the type that is computed in.
 template <class T>
 struct KeysValues {
   const T *k = nullptr, *v = nullptr;
   const std::int64_t *k_at = nullptr, *v_at = nullptr;  // by key
+
+  KeysValues() = default;
+  explicit KeysValues(const StoredKeys& stored)
+      : k(static_cast<const T*>(stored.k.data)),
+        v(static_cast<const T*>(stored.v.data)),
+        k_at(stored.k.at),
+        v_at(stored.v.at) {
+    EINKERN_CHECK(k == nullptr || (stored.k.dtype == dtype_of<T> && stored.v.dtype == dtype_of<T>));
+  }
 };
 
 /// What all folds of a step share.
@@ -61,8 +76,8 @@ class AttendFold {
 
   /// Takes a tile of rows and starts from nothing, or from the sinks. `next`: of the batch position
   /// after this one, to be fetched ahead; null at the end.
-  void start(std::int64_t batch, std::int64_t row, std::int64_t rows, const KeysValues<T>& keys,
-             const KeysValues<T>& next, bool with_sinks);
+  void start(std::int64_t batch, std::int64_t row, std::int64_t rows, const StoredKeys& keys,
+             const StoredKeys& next, bool with_sinks);
   /// Skip products of hidden keys one by one, where values are not finite.
   void select_visible() { selecting_ = true; }
   /// Adds keys first .. last - 1 of the segments.

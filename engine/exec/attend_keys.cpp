@@ -3,6 +3,7 @@
 #include "attend_keys.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "boxes.h"
 #include "parallel.h"
@@ -45,45 +46,60 @@ bool lie_dense(const plan::Loops& loops, std::int64_t plan::Loop::*stride) {
 }
 
 template <class T>
-std::int64_t AttendKeys<T>::Side::size() const noexcept {
-  return std::ssize(elements);
+T* AttendKeys<T>::Side::copy_of(std::int64_t position) const noexcept {
+  return static_cast<T*>(copies->data()) + position * std::ssize(key_at) * size();
 }
 
 template <class T>
-const T* AttendKeys<T>::Side::of(std::int64_t position, std::int64_t offset) const noexcept {
-  if (!copied) return data + offset;
-  return static_cast<const T*>(copies->data()) + position * std::ssize(key_at) * size();
+kernel::StoredRows AttendKeys<T>::Side::rows(std::int64_t position,
+                                             std::int64_t offset) const noexcept {
+  if (copied) return {copy_of(position), dtype_of<T>, copied_at.data()};
+  return {data + offset * static_cast<std::int64_t>(size_of(dtype)), dtype, key_at.data()};
 }
 
 template <class T>
-void AttendKeys<T>::Side::copy_rows(std::int64_t position, std::int64_t offset, std::int64_t first,
+void AttendKeys<T>::Side::copy_rows(T* to, std::int64_t offset, std::int64_t first,
                                     std::int64_t last) const noexcept {
-  T* to = const_cast<T*>(of(position, offset)) + first * size();
-  for (std::int64_t key = first; key < last; ++key, to += size()) {
-    const T* const from = data + offset + key_at[static_cast<std::size_t>(key)];
-    if (dense) {
-      std::copy_n(from, size(), to);
-    } else {
-      for (std::int64_t i = 0; i < size(); ++i) to[i] = from[elements[static_cast<std::size_t>(i)]];
+  dispatch(dtype, [&]<class S>(std::type_identity<S>) {
+    for (std::int64_t key = first; key < last; ++key) {
+      const S* const from =
+          reinterpret_cast<const S*>(data) + offset + key_at[static_cast<std::size_t>(key)];
+      T* const row = to + key * size();
+      if (!dense) {
+        for (std::int64_t i = 0; i < size(); ++i) {
+          row[i] = static_cast<T>(widen(from[elements[static_cast<std::size_t>(i)]]));
+        }
+      } else if (convert != nullptr) {
+        convert(from, nullptr, nullptr, row, size());
+      } else {
+        std::memcpy(row, from, elements.size() * sizeof(T));
+      }
     }
-  }
+  });
 }
 
 template <class T>
 typename AttendKeys<T>::Side AttendKeys<T>::make_side(const plan::Operand& operand,
                                                       const Frame& frame, const plan::Loops& loops,
                                                       const Dims& strides, const AttendAxes& rows,
-                                                      const AttendAxes& keys) const {
+                                                      const AttendAxes& keys, bool few) const {
   Side side;
-  side.data = reinterpret_cast<const T*>(frame.address(operand));
+  side.data = frame.address(operand);
+  side.dtype = operand.dtype;
+  const bool widens = operand.dtype != dtype_of<T>;
+  if (widens) {
+    side.convert = frame.kernels.map.convert[static_cast<std::size_t>(operand.dtype)]
+                                            [static_cast<std::size_t>(dtype_of<T>)];
+  }
   side.strides = strides;
   side.key_at = keys.offsets(strides);
   side.elements = loop_offsets(loops, &plan::Loop::b);
   side.dense = lie_dense(loops, &plan::Loop::b);
   const std::int64_t axis = keys.innermost();
   const bool apart = axis >= 0 && strides[static_cast<std::size_t>(axis)] != side.size();
-  side.copied = !side.dense || (apart && rows.count() >= kRowsForCopy);
-  if (side.copied) {
+  const bool foreign = widens && !(few && std::is_same_v<T, float>);
+  side.copied = !side.dense || foreign || (apart && rows.count() >= kRowsForCopy);
+  if (side.copied || widens) {
     for (std::int64_t key = 0; key < keys.count(); ++key) {
       side.copied_at.push_back(key * side.size());
     }
@@ -94,14 +110,15 @@ typename AttendKeys<T>::Side AttendKeys<T>::make_side(const plan::Operand& opera
 template <class T>
 AttendKeys<T>::AttendKeys(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
                           const AttendAxes& rows, const AttendAxes& keys, const plan::Loops& inner,
-                          const plan::Loops& columns)
+                          const plan::Loops& columns, bool few)
     : batch_(batch),
-      k_(make_side(step.k, frame, inner, axis_strides(step, &plan::ScoreAxis::k), rows, keys)),
-      v_(make_side(step.v, frame, columns, axis_strides(step, &plan::ScoreAxis::v), rows, keys)),
+      k_(make_side(step.k, frame, inner, axis_strides(step, &plan::ScoreAxis::k), rows, keys, few)),
+      v_(make_side(step.v, frame, columns, axis_strides(step, &plan::ScoreAxis::v), rows, keys,
+                   few)),
       keys_(keys.count()),
       round_(batch.count()) {
-  const auto bytes = [&](const Side& side) {
-    return side.copied ? keys_ * side.size() * static_cast<std::int64_t>(sizeof(T)) : 0;
+  const auto bytes = [](const Side& side) {
+    return side.copied ? static_cast<std::int64_t>(side.copied_bytes()) : 0;
   };
   const std::int64_t both = bytes(k_) + bytes(v_);
   if (both == 0) return;
@@ -123,21 +140,32 @@ void AttendKeys<T>::load(std::int64_t first) {
     const double work = static_cast<double>(positions) * static_cast<double>(keys_ * side->size());
     parallel_for(positions * chunks, work, [&](std::int64_t task) {
       const std::int64_t position = task / chunks, from = task % chunks * kCopiedKeys;
-      side->copy_rows(position, batch_.offset(first + position, side->strides), from,
+      side->copy_rows(side->copy_of(position), batch_.offset(first + position, side->strides), from,
                       std::min(keys_, from + kCopiedKeys));
     });
   }
 }
 
 template <class T>
-KeysValues<T> AttendKeys<T>::at(std::int64_t batch) const noexcept {
-  const auto table = [](const Side& side) {
-    return side.copied ? side.copied_at.data() : side.key_at.data();
+StoredKeys AttendKeys<T>::at(std::int64_t batch) const noexcept {
+  return {.k = k_.rows(batch - first_, batch_.offset(batch, k_.strides)),
+          .v = v_.rows(batch - first_, batch_.offset(batch, v_.strides))};
+}
+
+template <class T>
+StoredKeys AttendKeys<T>::widened(std::int64_t batch,
+                                  std::vector<std::shared_ptr<Storage>>& memory) const {
+  StoredKeys keys = at(batch);
+  const auto widen_side = [&](const Side& side, kernel::StoredRows& rows) {
+    if (rows.dtype == dtype_of<T>) return;
+    memory.push_back(allocate_scratch(side.copied_bytes()));
+    T* const to = static_cast<T*>(memory.back()->data());
+    side.copy_rows(to, batch_.offset(batch, side.strides), 0, keys_);
+    rows = {to, dtype_of<T>, side.copied_at.data()};
   };
-  return {.k = k_.of(batch - first_, batch_.offset(batch, k_.strides)),
-          .v = v_.of(batch - first_, batch_.offset(batch, v_.strides)),
-          .k_at = table(k_),
-          .v_at = table(v_)};
+  widen_side(k_, keys.k);
+  widen_side(v_, keys.v);
+  return keys;
 }
 
 template class AttendKeys<float>;

@@ -16,10 +16,11 @@ namespace einkern::exec {
 template <class T>
 class AttendKeys {
  public:
-  /// `inner` and `columns` in the order in which they count.
+  /// `inner` and `columns` in the order in which they count. `few` rows read f16 and bf16 as they
+  /// lie; for more, copies are of type T.
   AttendKeys(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
              const AttendAxes& rows, const AttendAxes& keys, const plan::Loops& inner,
-             const plan::Loops& columns);
+             const plan::Loops& columns, bool few);
 
   /// Batch positions whose copies are held at the same time; all when nothing is copied.
   std::int64_t round() const noexcept { return round_; }
@@ -30,26 +31,35 @@ class AttendKeys {
     return batch >= first_ && batch < first_ + round_ && batch < batch_.count();
   }
   /// Keys and values of a batch position of the round loaded last.
-  KeysValues<T> at(std::int64_t batch) const noexcept;
+  StoredKeys at(std::int64_t batch) const noexcept;
+  /// The same as type T, in `memory` where they lie as another one.
+  StoredKeys widened(std::int64_t batch, std::vector<std::shared_ptr<Storage>>& memory) const;
 
  private:
   /// One of the two tensors.
   struct Side {
-    const T* data = nullptr;
-    Dims strides;                      // by axis of the scores
-    std::vector<std::int64_t> key_at;  // of the tensor as it lies
+    const std::byte* data = nullptr;
+    DType dtype = dtype_of<T>;
+    kernel::MapKernels::Function convert = nullptr;  // to T; null: it is T
+    Dims strides;                                    // by axis of the scores
+    std::vector<std::int64_t> key_at;                // of the tensor as it lies
     std::vector<std::int64_t> elements;
     bool dense = false, copied = false;
     std::vector<std::int64_t> copied_at;
     std::shared_ptr<Storage> copies;
 
-    std::int64_t size() const noexcept;
-    const T* of(std::int64_t position, std::int64_t offset) const noexcept;
-    void copy_rows(std::int64_t position, std::int64_t offset, std::int64_t first,
+    std::int64_t size() const noexcept { return std::ssize(elements); }
+    std::size_t copied_bytes() const noexcept {
+      return key_at.size() * elements.size() * sizeof(T);
+    }
+    T* copy_of(std::int64_t position) const noexcept;
+    kernel::StoredRows rows(std::int64_t position, std::int64_t offset) const noexcept;
+    void copy_rows(T* to, std::int64_t offset, std::int64_t first,
                    std::int64_t last) const noexcept;
   };
   Side make_side(const plan::Operand& operand, const Frame& frame, const plan::Loops& loops,
-                 const Dims& strides, const AttendAxes& rows, const AttendAxes& keys) const;
+                 const Dims& strides, const AttendAxes& rows, const AttendAxes& keys,
+                 bool few) const;
 
   const AttendAxes& batch_;
   Side k_, v_;

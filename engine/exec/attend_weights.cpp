@@ -17,7 +17,7 @@ template <class T>
 bool are_finite(const T* data, const Layout& layout) {
   const Space space = make_space(layout.shape, {&layout.strides});
   if (space.size() == 0) return true;
-  if (space.rank() == 0) return std::isfinite(*data);
+  if (space.rank() == 0) return std::isfinite(widen(*data));
   const std::size_t last = space.rank() - 1;
   const std::int64_t run = space.sizes[last], step = space.strides[0][last];
   // Runs are cut, so that one long one is shared out too.
@@ -28,9 +28,9 @@ bool are_finite(const T* data, const Layout& layout) {
                [&](std::int64_t task) {
                  const std::int64_t first = task % parts * kMost;
                  const T* x = data + space.offset(0, task / parts, last) + first * step;
-                 T probe = 0;  // 0 times a number is 0 unless it is not finite
+                 Widened<T> probe = 0;  // 0 times a number is 0 unless it is not finite
                  for (std::int64_t i = std::min(kMost, run - first); i > 0; --i, x += step) {
-                   probe += *x * T{0};
+                   probe += widen(*x) * Widened<T>{0};
                  }
                  if (probe != 0) finite.store(false, std::memory_order_relaxed);
                });
@@ -40,10 +40,9 @@ bool are_finite(const T* data, const Layout& layout) {
 }  // namespace
 
 bool values_are_finite(const plan::Attend& step, const Frame& frame) {
-  const std::byte* const data = frame.address(step.v);
-  return step.v.dtype == DType::f32
-             ? are_finite(reinterpret_cast<const float*>(data), step.v.layout)
-             : are_finite(reinterpret_cast<const double*>(data), step.v.layout);
+  return dispatch(step.v.dtype, [&]<class T>(std::type_identity<T>) {
+    return are_finite(reinterpret_cast<const T*>(frame.address(step.v)), step.v.layout);
+  });
 }
 
 /// As flush, where scores are the weights.

@@ -102,7 +102,8 @@ std::optional<DotOperands> read_operands(const NodePtr& dot, const AxisMap& axes
     const std::vector<std::size_t>& operands = sides[side];
     Place& place = *places[side];
     const List& own = einsum.inputs[operands[0]];
-    bool simple = operands.size() == 1 && dot->inputs[operands[0]]->type.dtype == dot->type.dtype;
+    const DType dtype = dot->inputs[operands[0]]->type.dtype;
+    bool simple = operands.size() == 1 && (dtype == dot->type.dtype || is_half_float(dtype));
     for (std::size_t d = 0; d < own.size(); ++d) {
       const std::int64_t size = dot->inputs[operands[0]]->type.shape[d];
       simple &= std::count(own.begin(), own.end(), own[d]) == 1 &&

@@ -200,6 +200,12 @@ class Lowering {
     return at.dtype == dtype ? at : copied(at, dtype);
   }
 
+  /// For a reader that widens f16 and bf16 itself.
+  plan::Operand stored_value_of(const NodePtr& node, DType dtype) {
+    const plan::Operand& at = places_.at(node.get());
+    return is_half_float(at.dtype) ? at : value_of(node, dtype);
+  }
+
   void map(const Node& node, const plan::Operand& out) {
     MapEmitter emitter(builder_, node.type.shape, places_, graph_.scalar_of);
     const std::int32_t result = emitter.emit(&node, MapEmitter::own_axes(node), node.type.dtype);
@@ -218,8 +224,8 @@ class Lowering {
     const DType dtype = node.type.dtype;
     AttendPlaces at;
     at.q = value_of(node.inputs[0], dtype);
-    at.k = value_of(node.inputs[1], dtype);
-    at.v = value_of(node.inputs[2], dtype);
+    at.k = stored_value_of(node.inputs[1], dtype);
+    at.v = stored_value_of(node.inputs[2], dtype);
     if (op.has_sink) at.sink = value_of(node.inputs.back(), dtype);
     at.out = out;
     if (const auto user = logsumexp_of_.find(&node); user != logsumexp_of_.end()) {

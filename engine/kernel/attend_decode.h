@@ -5,34 +5,42 @@
 
 #include <cstdint>
 
-#include "attend.h"
+#include "../base/dtype.h"
 
 namespace einkern::kernel {
 
-/// out[r, j] = sum_i q[r, i] k[k_at[j] + i].
+/// Rows of keys or values where they lie: element i of row j is data[at[j] + i]. They are of the
+/// type of the kernel, or f16 or bf16 for f32 ones, which widen them in registers.
+struct StoredRows {
+  const void* data = nullptr;
+  DType dtype = DType::f32;
+  const std::int64_t* at = nullptr;
+};
+
+/// out[r, j] = sum_i q[r, i] k[j, i].
 template <class T>
 struct DecodeScores {
   const T* q = nullptr;  // [rows][q_stride], zeros behind `inner`
   std::int64_t q_stride = 0;
-  const T* k = nullptr;
-  const std::int64_t* k_at = nullptr;
+  StoredRows k;
   std::int64_t inner = 0, keys = 0, rows = 0;
   T* out = nullptr;  // [rows][out_stride]; up to kDecodeKeys - 1 scores behind the last are spoilt
   std::int64_t out_stride = 0;
-  Ahead<T> ahead = {};
+  StoredRows ahead = {};  // of k's type, asked into L2 meanwhile
+  std::int64_t ahead_rows = 0;
 };
 
-/// out[r, c] += sum_j weights[r, j] v[v_at[j] + c].
+/// out[r, c] += sum_j weights[r, j] v[j, c].
 template <class T>
 struct DecodeValues {
   const T* weights = nullptr;  // [rows][weights_stride]
   std::int64_t weights_stride = 0;
-  const T* v = nullptr;
-  const std::int64_t* v_at = nullptr;
+  StoredRows v;
   std::int64_t columns = 0, keys = 0, rows = 0;
   T* out = nullptr;  // [rows][out_stride]: whole vectors
   std::int64_t out_stride = 0;
-  Ahead<T> ahead = {};
+  StoredRows ahead = {};  // as those of DecodeScores
+  std::int64_t ahead_rows = 0;
 };
 
 /// Keys whose scores are computed together.

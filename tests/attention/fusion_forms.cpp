@@ -70,12 +70,17 @@ void check_form(const Form& form) {
   const Extras extras(form.sizes);
   const PairSizes& n = form.sizes;
   const Array want = pair_oracle(arrays, form.formula(extras));
-  for (const DType dtype : {f32, f64}) {
+  struct DTypes {
+    DType computed, stored;  // of everything, and of keys and values
+  };
+  for (const DTypes dtypes : {DTypes{f32, f32}, DTypes{f64, f64}, DTypes{f32, f16}}) {
+    const DType dtype = dtypes.computed, stored = dtypes.stored;
+    CAPTURE(std::string(name_of(stored)));
     const auto tensor = [&](const Array& array) { return to_tensor(array, dtype); };
     const Operands operands{n,
                             tensor(arrays.q),
-                            tensor(arrays.k),
-                            tensor(arrays.v),
+                            to_tensor(arrays.k, stored),
+                            to_tensor(arrays.v, stored),
                             {{"slope", tensor(extras.slope)},
                              {"bias", tensor(extras.bias)},
                              {"key_bias", tensor(extras.key_bias)},

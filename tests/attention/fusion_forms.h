@@ -51,7 +51,8 @@ Expr late_scores(const Operands& x);
 inline const PairSizes kGrouped{.heads = 6, .groups = 2};
 Expr grouped(const Operands& x, const Expr& q);
 
-/// Builds a form in both dtypes: it streams, and equals the oracle on both routes.
+/// Builds a form in both dtypes, and in f32 over keys and values in f16: it streams, and equals the
+/// oracle on both routes.
 void check_form(const Form& form);
 
 }  // namespace einkern::test

@@ -191,7 +191,7 @@ template <class T>
 double AttendCase<T>::element(const plan::Operand& operand, std::int64_t offset) {
   std::byte* const data = tensors[static_cast<std::size_t>(operand.value)].bytes.data();
   return dispatch(operand.dtype, [&]<class U>(std::type_identity<U>) {
-    return static_cast<double>(reinterpret_cast<U*>(data)[operand.layout.offset + offset]);
+    return static_cast<double>(widen(reinterpret_cast<U*>(data)[operand.layout.offset + offset]));
   });
 }
 

@@ -25,14 +25,14 @@ constexpr T kInfinity = std::numeric_limits<T>::infinity();
 template <class T>
 class Lines {
  public:
-  explicit Lines(std::int64_t n, T value = 0)
+  explicit Lines(std::int64_t n, T value = T(0))
       : data_(static_cast<T*>(
             ::operator new (static_cast<std::size_t>(n + 1) * sizeof(T), std::align_val_t{64}))),
         size_(n) {
     std::fill_n(data_.get(), n, value);
   }
   void randomise(std::mt19937& random) {
-    std::uniform_real_distribution<double> uniform(-1, 1);
+    std::uniform_real_distribution<float> uniform(-1, 1);
     for (std::int64_t i = 0; i < size_; ++i) data_.get()[i] = static_cast<T>(uniform(random));
   }
   T* data() { return data_.get(); }
@@ -67,7 +67,8 @@ std::vector<std::int64_t> backwards(std::int64_t keys, std::int64_t size) {
   return at;
 }
 
-template <class T>
+/// T is computed in, S is what keys are stored as.
+template <class T, class S = T>
 void check_scores() {
   std::mt19937 random(1);
   const double tolerance = sizeof(T) == 4 ? 4e-6 : 1e-14;
@@ -76,7 +77,8 @@ void check_scores() {
       for (std::int64_t keys = 0; keys <= 11; ++keys) {
         for (const std::int64_t inner : {0, 1, 7, 16, 37}) {
           const std::int64_t q_stride = whole_lines<T>(inner), out_stride = whole_lines<T>(keys);
-          Lines<T> q(rows * q_stride), k(keys * (inner + 3)), out(rows * out_stride);
+          Lines<T> q(rows * q_stride), out(rows * out_stride);
+          Lines<S> k(keys * (inner + 3));
           q.randomise(random);
           k.randomise(random);
           for (std::int64_t r = 0; r < rows; ++r) {
@@ -85,21 +87,21 @@ void check_scores() {
           const std::vector<std::int64_t> at = backwards(keys, inner);
           functions.scores({.q = q.data(),
                             .q_stride = q_stride,
-                            .k = k.data(),
-                            .k_at = at.data(),
+                            .k = {k.data(), dtype_of<S>, at.data()},
                             .inner = inner,
                             .keys = keys,
                             .rows = rows,
                             .out = out.data(),
                             .out_stride = out_stride,
-                            .ahead = {k.data(), at.data(), keys, inner}});
+                            .ahead = {k.data(), dtype_of<S>, at.data()},
+                            .ahead_rows = keys});
           double worst = 0;
           for (std::int64_t r = 0; r < rows; ++r) {
             for (std::int64_t j = 0; j < keys; ++j) {
               double sum = 0;
               for (std::int64_t i = 0; i < inner; ++i) {
                 sum += static_cast<double>(q[r * q_stride + i]) *
-                       static_cast<double>(k[at[static_cast<std::size_t>(j)] + i]);
+                       static_cast<double>(widen(k[at[static_cast<std::size_t>(j)] + i]));
               }
               worst = std::max(worst, std::abs(static_cast<double>(out[r * out_stride + j]) - sum));
             }
@@ -111,7 +113,7 @@ void check_scores() {
   });
 }
 
-template <class T>
+template <class T, class S = T>
 void check_values() {
   std::mt19937 random(2);
   const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-14;
@@ -120,27 +122,28 @@ void check_values() {
       for (const std::int64_t keys : {0, 1, 5, 18}) {
         for (const std::int64_t columns : {0, 1, 7, 16, 37, 64, 70, 131}) {
           const std::int64_t out_stride = whole_lines<T>(columns), stride = whole_lines<T>(keys);
-          Lines<T> weights(rows * stride), v(keys * (columns + 3)), out(rows * out_stride, T{2});
+          Lines<T> weights(rows * stride), out(rows * out_stride, T{2});
+          Lines<S> v(keys * (columns + 3));
           weights.randomise(random);
           v.randomise(random);
           const std::vector<std::int64_t> at = backwards(keys, columns);
           functions.values({.weights = weights.data(),
                             .weights_stride = stride,
-                            .v = v.data(),
-                            .v_at = at.data(),
+                            .v = {v.data(), dtype_of<S>, at.data()},
                             .columns = columns,
                             .keys = keys,
                             .rows = rows,
                             .out = out.data(),
                             .out_stride = out_stride,
-                            .ahead = {v.data(), at.data(), keys, columns}});
+                            .ahead = {v.data(), dtype_of<S>, at.data()},
+                            .ahead_rows = keys});
           double worst = 0;
           for (std::int64_t r = 0; r < rows; ++r) {
             for (std::int64_t c = 0; c < columns; ++c) {
               double sum = 2;
               for (std::int64_t j = 0; j < keys; ++j) {
                 sum += static_cast<double>(weights[r * stride + j]) *
-                       static_cast<double>(v[at[static_cast<std::size_t>(j)] + c]);
+                       static_cast<double>(widen(v[at[static_cast<std::size_t>(j)] + c]));
               }
               worst = std::max(worst, std::abs(static_cast<double>(out[r * out_stride + c]) - sum));
             }
@@ -199,10 +202,14 @@ TEST_SUITE("kernel") {
   TEST_CASE("attend_decode: scores of few rows") {
     check_scores<float>();
     check_scores<double>();
+    check_scores<float, float16>();
+    check_scores<float, bfloat16>();
   }
   TEST_CASE("attend_decode: weighted values of few rows") {
     check_values<float>();
     check_values<double>();
+    check_values<float, float16>();
+    check_values<float, bfloat16>();
   }
   TEST_CASE("attend_decode: maxima and weights") {
     check_weights<float>();
