@@ -25,9 +25,11 @@ void fill_zero(const plan::Contract& step, const Frame& frame) {
 }  // namespace
 
 void run(const plan::Contract& step, const Frame& frame) {
-  EINKERN_CHECK(step.a.dtype == step.c.dtype && step.b.dtype == step.c.dtype);
+  const bool widens = plan::widens(step);
+  EINKERN_CHECK(widens || (step.a.dtype == step.c.dtype && step.b.dtype == step.c.dtype));
   if (extent(step.batch) == 0 || extent(step.m) == 0 || extent(step.n) == 0) return;
   if (extent(step.k) == 0) return fill_zero(step, frame);
+  if (widens) return run_matmul(step, frame);
   if (!is_float(step.c.dtype)) return run_integer(step, frame);
   if (step.k.empty()) return run_outer(step, frame);
   if (run_lanes(step, frame)) return;

@@ -35,10 +35,8 @@ class PackedProduct {
         frame_(frame),
         functions_(frame.kernels.matmul.of<T>()),
         blocking_(step, frame.kernels.target),
-        a_{reinterpret_cast<const T*>(frame.address(step.a)), &Loop::a, blocking_.m, blocking_.mr,
-           false},
-        b_{reinterpret_cast<const T*>(frame.address(step.b)), &Loop::b, blocking_.n, blocking_.nr,
-           true},
+        a_{frame.address(step.a), step.a.dtype, &Loop::a, blocking_.m, blocking_.mr, false},
+        b_{frame.address(step.b), step.b.dtype, &Loop::b, blocking_.n, blocking_.nr, true},
         c_(reinterpret_cast<T*>(frame.address(step.c))),
         work_(static_cast<double>(extent(step.m)) * static_cast<double>(extent(step.n)) *
               static_cast<double>(extent(step.k)) / 4) {
@@ -115,14 +113,14 @@ class PackedProduct {
 
   /// A box where it lies.
   Box plain_a(std::int64_t m_box, std::int64_t k_box, std::int64_t offset) const {
-    return {
-        a_.data + offset + blocking_.m.first(m_box, &Loop::a) + blocking_.k.first(k_box, &Loop::a),
-        step_.m[0].a};
+    return {reinterpret_cast<const T*>(a_.data) + offset + blocking_.m.first(m_box, &Loop::a) +
+                blocking_.k.first(k_box, &Loop::a),
+            step_.m[0].a};
   }
   Box plain_b(std::int64_t n_box, std::int64_t k_box, std::int64_t offset) const {
-    return {
-        b_.data + offset + blocking_.n.first(n_box, &Loop::b) + blocking_.k.first(k_box, &Loop::b),
-        step_.k[0].b};
+    return {reinterpret_cast<const T*>(b_.data) + offset + blocking_.n.first(n_box, &Loop::b) +
+                blocking_.k.first(k_box, &Loop::b),
+            step_.k[0].b};
   }
   /// A box of a, packed into scratch memory where it must be.
   Box ready_a(std::int64_t m_box, std::int64_t k_box, std::int64_t offset,

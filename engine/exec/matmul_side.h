@@ -32,9 +32,10 @@ struct Blocking {
     const bool scattered = std::any_of(step.n.begin(), step.n.end(), [](const plan::Loop& loop) {
       return loop.b == 1 && loop.c != 1;
     });
-    const bool plain_a = step.m.size() == 1 && step.k.size() == 1 && step.k[0].a == 1;
-    const bool plain_b =
-        step.n.size() == 1 && step.n[0].b == 1 && step.k.size() == 1 && step.k[0].b != 0;
+    const bool plain_a = step.a.dtype == step.c.dtype && step.m.size() == 1 && step.k.size() == 1 &&
+                         step.k[0].a == 1;
+    const bool plain_b = step.b.dtype == step.c.dtype && step.n.size() == 1 && step.n[0].b == 1 &&
+                         step.k.size() == 1 && step.k[0].b != 0;
     const Blocks blocks = choose_blocks({.rows = extent(step.m),
                                          .columns = extent(step.n),
                                          .steps = extent(step.k),
@@ -60,7 +61,8 @@ struct Blocking {
 /// One operand of the product: where it lies and how its boxes are packed.
 template <class T>
 struct Side {
-  const T* data;
+  const std::byte* data;
+  DType dtype;
   StrideOf stride;  // of this operand
   const Boxes& boxes;
   std::int64_t width;
@@ -77,11 +79,12 @@ struct Side {
             T* to) const {
     const std::int64_t lane_count = boxes.offsets(box, stride, lanes);
     const std::int64_t step_count = k.offsets(k_box, stride, steps);
-    functions.pack({.source = data + batch_offset,
+    functions.pack({.source = data + batch_offset * static_cast<std::int64_t>(size_of(dtype)),
                     .lanes = {lanes, lane_count, boxes.unit(box, stride)},
                     .steps = {steps, step_count, k.unit(k_box, stride)},
                     .panels = panels(lane_count),
-                    .packed = to});
+                    .packed = to,
+                    .dtype = dtype});
   }
 };
 

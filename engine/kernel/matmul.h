@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "../base/dtype.h"
+
 namespace einkern::kernel {
 
 /// A fused group of labels flattened as (outer, unit, inner): positions `inner` apart are
@@ -48,11 +50,12 @@ struct Offsets {
 /// A block of an operand to be packed: panel `p` becomes [step][width of p], panel after panel.
 template <class T>
 struct PackBlock {
-  const T* source = nullptr;
-  Offsets lanes;  // rows or columns: positions within panels
-  Offsets steps;  // contracted labels
+  const void* source = nullptr;
+  Offsets lanes;              // rows or columns: positions within panels
+  Offsets steps;              // contracted labels
   Panels panels;
   T* packed = nullptr;
+  DType dtype = dtype_of<T>;  // of source; for f32 also f16 or bf16, widened on the way
 };
 
 /// What becomes of a tile of products.

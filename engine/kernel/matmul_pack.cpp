@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "half-inl.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "matmul-inl.h"
@@ -20,7 +21,7 @@ namespace {
 
 // Runs of lanes that are neighbours in memory are copied as rows; a lane alone is a run of one, so
 // this packs any strides.
-template <class T>
+template <class T, class S>
 class RunPacker {
  public:
   explicit RunPacker(const PackBlock<T>& block) : block_(block) {}
@@ -32,14 +33,14 @@ class RunPacker {
       const std::int64_t width = panels.padded ? panels.width : end - first;
       T* to = block_.packed + first * block_.steps.count;
       if (const std::int64_t whole = whole_panels(first); whole > 0) {
-        copy_panels(block_.source + block_.lanes.at[first], whole, to);
+        copy_panels(source() + block_.lanes.at[first], whole, to);
         p += whole - 1;
         continue;
       }
       for (std::int64_t i = first; i < end;) {
         std::int64_t last = i + 1;
         while (last < end && block_.lanes.at[last] == block_.lanes.at[last - 1] + 1) ++last;
-        copy_run(block_.source + block_.lanes.at[i], last - i, to + (i - first), width);
+        copy_run(source() + block_.lanes.at[i], last - i, to + (i - first), width);
         i = last;
       }
     }
@@ -55,6 +56,8 @@ class RunPacker {
   // single ones, and as many streams are written.
   static constexpr std::int64_t kPanels = 4;
 
+  const S* source() const { return static_cast<const S*>(block_.source); }
+
   // How many panels from position `first` on are one run of neighbours, all lanes used?
   std::int64_t whole_panels(std::int64_t first) const {
     const Panels& panels = block_.panels;
@@ -67,18 +70,18 @@ class RunPacker {
   }
 
   // Copies rows of `panels` panels that are neighbours in memory.
-  void copy_panels(const T* from, std::int64_t panels, T* to) const {
+  void copy_panels(const S* from, std::int64_t panels, T* to) const {
     const std::int64_t steps = block_.steps.count, width = 2 * kLanes;
     const std::int64_t* at = block_.steps.at;
-    constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+    constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(S));
     const D d;
     for (std::int64_t s = 0; s < steps; ++s) {
-      const T* const ahead = from + at[std::min(s + kAhead, steps - 1)];
+      const S* const ahead = from + at[std::min(s + kAhead, steps - 1)];
       for (std::int64_t i = 0; i < panels * width; i += kLine) hwy::Prefetch(ahead + i);
-      const T* const in = from + at[s];
+      const S* const in = from + at[s];
       for (std::int64_t p = 0; p < panels; ++p) {
-        const auto low = hn::LoadU(d, in + p * width);
-        const auto high = hn::LoadU(d, in + p * width + kLanes);
+        const auto low = load_as(d, in + p * width);
+        const auto high = load_as(d, in + p * width + kLanes);
         T* const out = to + (p * steps + s) * width;
         hn::StoreU(low, d, out);
         hn::StoreU(high, d, out + kLanes);
@@ -86,20 +89,24 @@ class RunPacker {
     }
   }
 
-  void copy_run(const T* from, std::int64_t length, T* to, std::int64_t width) const {
+  void copy_run(const S* from, std::int64_t length, T* to, std::int64_t width) const {
     const std::int64_t steps = block_.steps.count;
     const std::int64_t* at = block_.steps.at;
     const D d;
     if (length == 1) {
-      for (std::int64_t s = 0; s < steps; ++s) to[s * width] = from[at[s]];
+      for (std::int64_t s = 0; s < steps; ++s) to[s * width] = widen(from[at[s]]);
     } else {
       for (std::int64_t s = 0; s < steps; ++s) {
         hwy::Prefetch(from + at[std::min(s + kAhead, steps - 1)]);
-        const T* in = from + at[s];
+        const S* in = from + at[s];
         T* out = to + s * width;
         for (std::int64_t i = 0; i < length; i += kLanes) {
           const std::size_t n = static_cast<std::size_t>(std::min(kLanes, length - i));
-          store_lanes(d, load_lanes(d, in + i, n), n, out + i);
+          if constexpr (std::is_same_v<S, T>) {
+            store_lanes(d, load_lanes(d, in + i, n), n, out + i);
+          } else {
+            store_lanes(d, load_part_as(d, in + i, n), n, out + i);
+          }
         }
       }
     }
@@ -112,23 +119,23 @@ class RunPacker {
 
 // Up to a vector of source rows, transposed four columns (two of doubles) at a time. Blocks of 16
 // bytes are gathered while loading, so that only steps inside 128-bit blocks remain.
-template <class T>
+template <class T, class S>
 struct Rows {
   using D = hn::ScalableTag<T>;
   static constexpr std::int64_t kLanes = hn::MaxLanes(D());
   static constexpr std::int64_t kColumns = 16 / sizeof(T);
 
-  const T* at[kLanes];
+  const S* at[kLanes];
 
   // Rows past `count` repeat the last one: reading it again is harmless.
-  Rows(const T* source, const std::int64_t* offsets, std::int64_t count) {
+  Rows(const S* source, const std::int64_t* offsets, std::int64_t count) {
     for (std::int64_t i = 0; i < kLanes; ++i) at[i] = source + offsets[std::min(i, count - 1)];
   }
 
   template <class DPart>
-  static HWY_INLINE hn::VFromD<DPart> load(DPart d, const T* const* rows, std::int64_t offset) {
+  static HWY_INLINE hn::VFromD<DPart> load(DPart d, const S* const* rows, std::int64_t offset) {
     if constexpr (hn::MaxLanes(DPart()) * sizeof(T) == 16) {
-      return hn::LoadU(d, rows[0] + offset);
+      return load_as(d, rows[0] + offset);
     } else {
       const hn::Half<DPart> half;
       return hn::Combine(d, load(half, rows + hn::MaxLanes(DPart()) / 2, offset),
@@ -162,12 +169,13 @@ struct Rows {
 
 // The unit stride lies along the contracted labels: a vector of lanes at a time, whole lines of
 // each.
-template <class T>
+template <class T, class S>
 void pack_along_steps(const PackBlock<T>& block) {
-  using R = Rows<T>;
-  constexpr std::int64_t kLine = 64 / sizeof(T);
+  using R = Rows<T, S>;
+  constexpr std::int64_t kLine = 64 / sizeof(S);
   constexpr std::int64_t kAheadLines = 2, kAheadSteps = 4;
   const typename R::D d;
+  const auto* const source = static_cast<const S*>(block.source);
   const std::int64_t unit = block.steps.unit.size, inner = block.steps.unit.inner;
   const std::int64_t* at = block.steps.at;
   const Panels& panels = block.panels;
@@ -176,7 +184,7 @@ void pack_along_steps(const PackBlock<T>& block) {
     const std::int64_t width = panels.padded ? panels.width : end - first;
     for (std::int64_t lane = first; lane < end; lane += R::kLanes) {
       const std::int64_t lanes = std::min(R::kLanes, end - lane);
-      const R rows(block.source, block.lanes.at + lane, lanes);
+      const R rows(source, block.lanes.at + lane, lanes);
       T* to = block.packed + first * block.steps.count + (lane - first);
       for (std::int64_t outer = 0; outer < block.steps.count; outer += unit * inner) {
         for (std::int64_t line = 0; line < unit; line += kLine) {
@@ -188,7 +196,7 @@ void pack_along_steps(const PackBlock<T>& block) {
                            : at[std::min(step + kAheadSteps, outer + inner - 1) + line * inner];
             for (std::int64_t i = 0; i < lanes; ++i) hwy::Prefetch(rows.at[i] + ahead);
             for (std::int64_t i = end; i < std::min(end + lanes, block.lanes.count); ++i) {
-              hwy::Prefetch(block.source + block.lanes.at[i] + at[step + line * inner]);
+              hwy::Prefetch(source + block.lanes.at[i] + at[step + line * inner]);
             }
             std::int64_t u = line;
             for (; u + R::kColumns <= line_end; u += R::kColumns) {
@@ -199,7 +207,7 @@ void pack_along_steps(const PackBlock<T>& block) {
             }
             for (; u < line_end; ++u) {
               const std::int64_t s = step + u * inner;
-              for (std::int64_t i = 0; i < lanes; ++i) to[s * width + i] = rows.at[i][at[s]];
+              for (std::int64_t i = 0; i < lanes; ++i) to[s * width + i] = widen(rows.at[i][at[s]]);
             }
           }
         }
@@ -210,7 +218,7 @@ void pack_along_steps(const PackBlock<T>& block) {
 
 // The unit stride lies across panels: lanes that are `inner` apart are neighbours. Lines of
 // neighbours for a vector of lanes are transposed and stored into as many panels.
-template <class T>
+template <class T, class S>
 class FarPacker {
  public:
   explicit FarPacker(const PackBlock<T>& block) : block_(block) {}
@@ -228,10 +236,10 @@ class FarPacker {
   }
 
  private:
-  using R = Rows<T>;
-  static constexpr std::int64_t kLine = 64 / sizeof(T);
+  using R = Rows<T, S>;
+  static constexpr std::int64_t kLine = 64 / sizeof(S);
   // Whole runs are read at once: short reads from far pages cost twice.
-  static constexpr std::int64_t kUnits = 4 * kLine;
+  static constexpr std::int64_t kUnits = 256 / sizeof(T);
   // Steps ahead that are fetched; no hardware prefetcher follows a vector of far rows.
   static constexpr std::int64_t kAhead = 3;
 
@@ -252,7 +260,7 @@ class FarPacker {
   // Lanes position + (0 .. lanes - 1) + inner * (0 .. units - 1), all steps.
   void pack_square(std::int64_t position, std::int64_t units, std::int64_t lanes) const {
     const std::int64_t inner = block_.lanes.unit.inner, steps = block_.steps.count;
-    const R rows(block_.source, block_.lanes.at + position, lanes);
+    const R rows(static_cast<const S*>(block_.source), block_.lanes.at + position, lanes);
     Target targets[kUnits];
     for (std::int64_t u = 0; u < units; ++u) targets[u] = target_of(position + u * inner);
     for (std::int64_t s = 0; s < steps; ++s) {
@@ -270,7 +278,7 @@ class FarPacker {
       for (; u < units; ++u) {
         for (std::int64_t i = 0; i < lanes; ++i) {
           const Target t = i < targets[u].room ? targets[u] : target_of(position + u * inner + i);
-          t.to[s * t.width + (i < targets[u].room ? i : 0)] = rows.at[i][offset + u];
+          t.to[s * t.width + (i < targets[u].room ? i : 0)] = widen(rows.at[i][offset + u]);
         }
       }
     }
@@ -311,17 +319,26 @@ void zero_padding(const PackBlock<T>& block) {
   }
 }
 
+template <class T, class S>
+void pack_from(const PackBlock<T>& block) {
+#if HWY_TARGET != HWY_SCALAR
+  // Shorter runs than this fill no transposition.
+  constexpr std::int64_t kShortest = Rows<T, S>::kColumns;
+  const bool rows = block.lanes.unit.inner == 1 && block.lanes.unit.size > 1;
+  if (!rows && block.steps.unit.size >= kShortest) return pack_along_steps<T, S>(block);
+  if (!rows && block.lanes.unit.size >= kShortest) return FarPacker<T, S>(block).pack();
+#endif
+  RunPacker<T, S>(block).pack();
+}
+
 template <class T>
 void pack(const PackBlock<T>& block) noexcept {
   zero_padding(block);
-#if HWY_TARGET != HWY_SCALAR
-  // Shorter runs than this fill no transposition.
-  constexpr std::int64_t kShortest = Rows<T>::kColumns;
-  const bool rows = block.lanes.unit.inner == 1 && block.lanes.unit.size > 1;
-  if (!rows && block.steps.unit.size >= kShortest) return pack_along_steps(block);
-  if (!rows && block.lanes.unit.size >= kShortest) return FarPacker<T>(block).pack();
-#endif
-  RunPacker<T>(block).pack();
+  if constexpr (std::is_same_v<T, float>) {
+    if (block.dtype == DType::f16) return pack_from<T, float16>(block);
+    if (block.dtype == DType::bf16) return pack_from<T, bfloat16>(block);
+  }
+  pack_from<T, T>(block);
 }
 
 void FillMatmulPack(MatmulKernels& kernels) {

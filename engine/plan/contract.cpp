@@ -177,6 +177,15 @@ Contract make_contract(const Operand& a, const std::vector<LabelId>& labels_a, c
   return swapped ? assemble(b, a, c, groups, target) : assemble(a, b, c, groups, target);
 }
 
+bool packs_both(const Contract& contract) {
+  // Small products and those along the lanes of a batch read operands where they lie.
+  const double products =
+      extent(contract.batch) * extent(contract.m) * extent(contract.n) * extent(contract.k);
+  const bool lanes = !contract.batch.empty() && contract.batch.back().c == 1;
+  return contract.regime == Regime::matmul && contract.c.dtype == DType::f32 && !lanes &&
+         products > kSmallProducts;
+}
+
 SelectContract make_select_contract(const Operand& weights, const std::vector<LabelId>& labels_w,
                                     const Operand& values, const std::vector<LabelId>& labels_v,
                                     const Operand& c, const std::vector<LabelId>& labels_c,

@@ -147,6 +147,8 @@ class EinsumPlanner {
     Term term = terms_[node];
     const LabelList& summed = tree_[node].summed;
     if (term.operand.dtype != dtype_ && (!summed.empty() || tree_.size() > 1)) {
+      // Perhaps the pair can do it.
+      if (summed.empty() && is_half_float(term.operand.dtype)) return term;
       term = converted(term);
     }
     if (summed.empty()) return term;
@@ -180,18 +182,26 @@ class EinsumPlanner {
   }
 
   void add_pair(std::size_t node) {
-    const Term a = use(static_cast<std::size_t>(tree_[node].left));
-    const Term b = use(static_cast<std::size_t>(tree_[node].right));
+    Term a = use(static_cast<std::size_t>(tree_[node].left));
+    Term b = use(static_cast<std::size_t>(tree_[node].right));
     const bool last = node + 1 == tree_.size() && is_direct(tree_[node]);
     const Term c = last ? out_ : temporary(tree_[node].labels);
     std::string note = printer_.str({&a.labels, &b.labels}, c.labels);
-    if (is_elementwise(a, b, c)) {
+    const auto contract = [&] {
+      return make_contract(a.operand, a.labels, b.operand, b.labels, c.operand, c.labels,
+                           builder_.target());
+    };
+    const bool elementwise = is_elementwise(a, b, c);
+    if (elementwise || !packs_both(contract())) {
+      for (Term* term : {&a, &b}) {
+        if (term->operand.dtype != dtype_) *term = converted(*term);
+      }
+    }
+    if (elementwise) {
       builder_.add(Map{product_program(dtype_), {aligned(a, c), aligned(b, c)}, c.operand},
                    std::move(note));
     } else {
-      builder_.add(make_contract(a.operand, a.labels, b.operand, b.labels, c.operand, c.labels,
-                                 builder_.target()),
-                   std::move(note));
+      builder_.add(contract(), std::move(note));
     }
     terms_.push_back(c);
   }

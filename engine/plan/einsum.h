@@ -10,10 +10,11 @@
 
 namespace einkern::plan {
 
-/// Adds the steps that compute `spec` over `operands` (dtypes may differ; integers are converted to
-/// the compute dtype of `out`) into `out`. Labels owned by one operand and absent from the output
-/// are summed first; diagonals are views; a repeated output label writes the diagonal over zeros;
-/// an operand that is already what is wanted is copied, never aliased.
+/// Adds the steps that compute `spec` over `operands` (dtypes may differ; they are converted to the
+/// compute dtype of `out`, f16 and bf16 while they are packed where that is possible) into `out`.
+/// Labels owned by one operand and absent from the output are summed first; diagonals are views; a
+/// repeated output label writes the diagonal over zeros; an operand that is already what is wanted
+/// is copied, never aliased.
 void add_einsum(Builder& builder, const Spec& spec, const std::vector<Operand>& operands,
                 const Operand& out, const PathChoice& path = {});
 
@@ -25,6 +26,9 @@ void add_einsum(Builder& builder, const Spec& spec, const std::vector<Operand>& 
 Contract make_contract(const Operand& a, const std::vector<LabelId>& labels_a, const Operand& b,
                        const std::vector<LabelId>& labels_b, const Operand& c,
                        const std::vector<LabelId>& labels_c, const Target& target);
+
+/// May the operands of a contraction stay f16 or bf16, because it packs both of them in f32?
+bool packs_both(const Contract& contract);
 
 /// The selecting form: the same groups, never swapped, with `visible` (labels a subset of a's)
 /// addressed along the loops.

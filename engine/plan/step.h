@@ -58,10 +58,15 @@ struct Map {
 /// loops nest (see epilogue.h).
 struct Contract {
   Regime regime = Regime::matmul;
-  Operand a, b, c;
+  Operand a, b, c;  // of one dtype, but see widens()
   Loops batch, m, n, k;
   std::optional<Map> epilogue = {};
 };
+
+/// Does it read f16 or bf16? Packed products of f32 widen them on the way; nothing else does.
+inline bool widens(const Contract& step) noexcept {
+  return is_half_float(step.a.dtype) || is_half_float(step.b.dtype);
+}
 
 enum class ReduceOp : std::uint8_t { sum, prod, max, min };
 std::string_view name_of(ReduceOp op) noexcept;

@@ -93,7 +93,7 @@ class Interpreter {
   Number load(const Operand& operand, std::int64_t offset) {
     const std::byte* at = address(operand, offset);
     return dispatch(operand.dtype, [&]<class T>(std::type_identity<T>) {
-      return static_cast<Number>(*reinterpret_cast<const T*>(at));
+      return static_cast<Number>(widen(*reinterpret_cast<const T*>(at)));
     });
   }
 
@@ -101,13 +101,15 @@ class Interpreter {
   void store(const Operand& operand, std::int64_t offset, Number number) {
     std::byte* at = address(operand, offset);
     dispatch(operand.dtype, [&]<class T>(std::type_identity<T>) {
-      *reinterpret_cast<T*>(at) = static_cast<T>(number);
+      *reinterpret_cast<T*>(at) = static_cast<T>(static_cast<Widened<T>>(number));
     });
   }
 
   template <class Number>
   void run(const plan::Contract& s) {
-    if (s.a.dtype != s.c.dtype || s.b.dtype != s.c.dtype) broken("naive_execute: mixed dtypes");
+    if (!plan::widens(s) && (s.a.dtype != s.c.dtype || s.b.dtype != s.c.dtype)) {
+      broken("naive_execute: mixed dtypes");
+    }
     for_each({&s.batch, &s.m, &s.n}, [&](std::int64_t a, std::int64_t b, std::int64_t c) {
       Number sum = 0;
       for_each({&s.k}, [&](std::int64_t ka, std::int64_t kb, std::int64_t) {

@@ -44,7 +44,7 @@ struct RandomEquationOptions {
   bool strided = true;  // views: permuted, padded, negative and zero strides; else C order
   bool strided_out = true;
   bool ellipses = true;
-  std::vector<DType> dtypes = {i8, i16, i32, i64, f32, f64};
+  std::vector<DType> dtypes = {i8, i16, i32, i64, f16, bf16, f32, f64};
 };
 
 /// Draws equations from a seed. Every feature that an equation has is counted; `missing()` lists

@@ -57,9 +57,10 @@ List positions(std::int64_t outer, UnitRun unit, std::int64_t far) {
   return list;
 }
 
-template <class T>
+/// T is packed, S is what the source holds.
+template <class T, class S>
 void check_pack(const Kernels& table, const List& lanes, UnitRun lane_unit, const List& steps,
-                UnitRun step_unit, const std::vector<T>& source) {
+                UnitRun step_unit, const std::vector<S>& source) {
   for (const bool padded : {false, true}) {
     const Panels panels{size(lanes), padded ? nr<T>(table) : mr<T>(table), padded};
     const auto used = static_cast<std::size_t>(panels.packed_size(size(steps)));
@@ -68,7 +69,8 @@ void check_pack(const Kernels& table, const List& lanes, UnitRun lane_unit, cons
                                .lanes = {lanes.data(), size(lanes), lane_unit},
                                .steps = {steps.data(), size(steps), step_unit},
                                .panels = panels,
-                               .packed = packed.data()});
+                               .packed = packed.data(),
+                               .dtype = dtype_of<S>});
     std::vector<T> want(packed.size(), kUntouched<T>);
     std::fill(want.begin(), want.begin() + static_cast<std::ptrdiff_t>(used), T{0});
     for (std::int64_t p = 0; p < panels.count(); ++p) {
@@ -77,8 +79,8 @@ void check_pack(const Kernels& table, const List& lanes, UnitRun lane_unit, cons
       for (std::int64_t s = 0; s < size(steps); ++s) {
         for (std::int64_t i = first; i < end; ++i) {
           want[static_cast<std::size_t>(first * size(steps) + s * width + i - first)] =
-              source[static_cast<std::size_t>(lanes[static_cast<std::size_t>(i)] +
-                                              steps[static_cast<std::size_t>(s)])];
+              widen(source[static_cast<std::size_t>(lanes[static_cast<std::size_t>(i)] +
+                                                    steps[static_cast<std::size_t>(s)])]);
         }
       }
     }
@@ -86,10 +88,11 @@ void check_pack(const Kernels& table, const List& lanes, UnitRun lane_unit, cons
   }
 }
 
-template <class T>
+template <class T, class S = T>
 void check_packs(const Kernels& table) {
   std::mt19937 random(1);
-  const std::vector<T> source = random_values<T>(400000, random);
+  std::vector<S> source;
+  for (const T x : random_values<T>(400000, random)) source.push_back(S(x));
   for (const std::int64_t unit : {1, 2, 3, 4, 5, 8, 15, 16, 17, 33, 40, 70}) {
     for (const std::int64_t inner : {1, 2, 7, 16, 18, 33}) {
       if (unit * inner > 1200) continue;
@@ -98,13 +101,13 @@ void check_packs(const Kernels& table) {
       const UnitRun run{unit, inner};
       const List near = positions(2, run, 101);
       const List far = affine(21, 7001);
-      check_pack(table, near, run, far, {}, source);
-      check_pack(table, far, {}, near, run, source);
-      check_pack(table, affine(5, 7001), {}, near, run, source);
+      check_pack<T>(table, near, run, far, {}, source);
+      check_pack<T>(table, far, {}, near, run, source);
+      check_pack<T>(table, affine(5, 7001), {}, near, run, source);
     }
   }
   // No unit stride anywhere, and strides that run backwards.
-  check_pack(table, affine(75, -3, 1000), {}, affine(19, 5000), {}, source);
+  check_pack<T>(table, affine(75, -3, 1000), {}, affine(19, 5000), {}, source);
 }
 
 /// Where the columns of c lie.
@@ -306,6 +309,8 @@ TEST_SUITE("kernel") {
     on_all_targets([](const Kernels& table) {
       check_packs<float>(table);
       check_packs<double>(table);
+      check_packs<float, float16>(table);
+      check_packs<float, bfloat16>(table);
     });
   }
 

@@ -36,7 +36,7 @@ std::vector<Number> elements(const RandomTensor& tensor) {
     std::int64_t at = 0;
     for (std::size_t i = 0; i < index.size(); ++i) at += index[i] * tensor.strides[i];
     result.push_back(dispatch(tensor.dtype, [&]<class T>(std::type_identity<T>) {
-      return static_cast<Number>(static_cast<const T*>(tensor.data())[at]);
+      return static_cast<Number>(widen(static_cast<const T*>(tensor.data())[at]));
     }));
     std::size_t axis = index.size();
     while (axis > 0 && ++index[axis - 1] == tensor.shape[axis - 1]) index[--axis] = 0;
