@@ -59,7 +59,7 @@ Row time_problem(const AttentionProblem& problem, const AttentionBench& bench,
   Row row{problem, 0, problem.visible_flops(), problem.bytes(bench.dtype), false, false, {}, {}, 0};
   std::vector<AttentionOperands> sets;
   sets.emplace_back(problem, bench.dtype, 1);
-  const Tensor out = zeros(sets[0].output.shape(), bench.dtype);
+  const Tensor out = zeros(sets[0].output.shape(), compute_dtype(bench.dtype));
   row.fused.extra_bytes = extra_bytes(out, sets[0].output, true);
   row.error = check_attention(problem, sets[0], out);
   if (bench.plain) {
@@ -151,7 +151,7 @@ std::string as_json(const std::vector<Row>& rows, const Limits& limits, DType dt
   for (const Row& row : rows) {
     const double seconds = row.fused.times.median;
     Json entry = {{"name", row.problem.name},
-                  {"dtype", name_of(dtype)},
+                  {"dtype", name_of(row.problem.stored.value_or(dtype))},
                   {"median_ms", 1e3 * seconds},
                   {"spread", row.fused.times.spread},
                   {"gflops", row.flops / seconds / 1e9},

@@ -14,7 +14,7 @@ enum class ReportForm : std::uint8_t { text, markdown, json };
 struct AttentionBench {
   std::string source;  // the set `attention` or a file
   std::string only;    // a regular expression that names must match
-  DType dtype = f32;
+  DType dtype = f32;   // f16, bf16: of keys and values, beside f32
   double min_seconds = 0.5;
   std::int64_t buffer_bytes = std::int64_t{1} << 30;
   bool plain = false;  // time every problem without fusion as well, in turn

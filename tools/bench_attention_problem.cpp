@@ -53,6 +53,8 @@ void read_options(const std::string& where, std::string_view text, AttentionProb
     last = name;
     if (name == "layout" && value == "bnhd") {
       p.positions_first = true;
+    } else if (name == "kv" && (value == "f16" || value == "bf16")) {
+      p.stored = value == "f16" ? f16 : bf16;
     } else if (name == "causal" && value == "top_left") {
       p.causal = Causal(top_left);
     } else if (name == "window") {
@@ -101,8 +103,11 @@ double AttentionProblem::visible_flops() const {
 }
 
 double AttentionProblem::bytes(DType dtype) const {
-  const std::int64_t elements = batch * (heads * queries * (dk + dv) + kv_heads * keys * (dk + dv));
-  return static_cast<double>(elements) * static_cast<double>(size_of(dtype));
+  const auto elements = [&](std::int64_t rows) {
+    return static_cast<double>(batch * rows * (dk + dv));
+  };
+  return elements(heads * queries) * static_cast<double>(size_of(compute_dtype(dtype))) +
+         elements(kv_heads * keys) * static_cast<double>(size_of(stored.value_or(dtype)));
 }
 
 std::vector<AttentionProblem> read_attention_problems(const std::string& source) {
@@ -137,16 +142,17 @@ std::vector<AttentionProblem> read_attention_problems(const std::string& source)
 
 AttentionOperands::AttentionOperands(const AttentionProblem& p, DType dtype, std::uint64_t seed)
     : output(0) {
-  const auto make = [&](std::int64_t heads, std::int64_t positions, std::int64_t dim) {
-    if (!p.positions_first) {
-      return Tensor(random({p.batch, heads, positions, dim}, seed++, dtype) * 2 - 1);
-    }
-    return Tensor(random({p.batch, positions, heads, dim}, seed++, dtype) * 2 - 1)
-        .permute({0, 2, 1, 3});
+  const DType stored = p.stored.value_or(dtype);
+  dtype = compute_dtype(dtype);
+  const auto make = [&](std::int64_t heads, std::int64_t positions, std::int64_t dim, DType as) {
+    const Shape shape = p.positions_first ? Shape{p.batch, positions, heads, dim}
+                                          : Shape{p.batch, heads, positions, dim};
+    const Tensor made = Tensor(random(shape, seed++, dtype) * 2 - 1).astype(as);
+    return p.positions_first ? made.permute({0, 2, 1, 3}) : made;
   };
-  q = make(p.heads, p.queries, p.dk);
-  k = make(p.kv_heads, p.keys, p.dk);
-  v = make(p.kv_heads, p.keys, p.dv);
+  q = make(p.heads, p.queries, p.dk, dtype);
+  k = make(p.kv_heads, p.keys, p.dk, stored);
+  v = make(p.kv_heads, p.keys, p.dv, stored);
   AttentionOptions options;
   options.causal = p.causal;
   options.window = p.window;

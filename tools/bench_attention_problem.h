@@ -23,12 +23,13 @@ struct AttentionProblem {
   std::optional<Tensor> mask;         // (q, k)
   bool alibi = false;
   bool positions_first = false;  // (batch, position, head, dim)
+  std::optional<DType> stored;   // dtype of keys and values, where the row names one
 
   /// Does query i of batch entry b attend to key j?
   bool visible(std::int64_t b, std::int64_t i, std::int64_t j) const;
   /// Multiply-adds of both contractions over visible positions, counted as two operations each.
   double visible_flops() const;
-  /// Bytes of q, k, v and the output, each once.
+  /// Bytes of q, k, v and the output, each once; k and v in `dtype` unless the row names another.
   double bytes(DType dtype) const;
 };
 
@@ -36,7 +37,8 @@ struct AttentionProblem {
 /// the file and line.
 std::vector<AttentionProblem> read_attention_problems(const std::string& source);
 
-/// The operands of a problem, uniform in [-1, 1), and the lazy output (batch, head, query, dim).
+/// The operands of a problem, uniform in [-1, 1), and the lazy output (batch, head, query, dim). Of
+/// f16 and bf16 only k and v are made, as where the row names their dtype; the rest is f32.
 struct AttentionOperands {
   Tensor q, k, v;
   std::optional<Tensor> slopes;

@@ -34,8 +34,9 @@ class Labelled {
     std::int64_t offset = 0;
     for (std::size_t label = 0; label < index.size(); ++label)
       offset += index[label] * strides_[label];
-    return tensor_.dtype() == f32 ? static_cast<const float*>(tensor_.bytes())[offset]
-                                  : static_cast<const double*>(tensor_.bytes())[offset];
+    return dispatch(tensor_.dtype(), [&]<class T>(std::type_identity<T>) {
+      return static_cast<double>(widen(static_cast<const T*>(tensor_.bytes())[offset]));
+    });
   }
 
  private:

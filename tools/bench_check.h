@@ -16,7 +16,7 @@ struct Samples {
   double largest_error = 0;  // absolute
 };
 
-/// Compares elements of `result` with sums of products over the operands (f32 or f64, contiguous)
+/// Compares elements of `result` with sums of products over the operands (contiguous)
 /// taken by a loop that shares nothing with the engine. CheckFailed, naming `what`, for an error
 /// beyond epsilon (8 + sqrt(n)) sum |products| of n products.
 Samples check_samples(const std::string& what, const Spec& spec,

@@ -111,7 +111,9 @@ struct Given {
         "--compare", "FILE", compare,
         "put the times of a stored --json beside these, scaled by a product that both timed");
     options.flag("--list", list, "list the problems and time none");
-    options.value("--dtype", "DTYPE", dtype, "f32 (default) or f64, where a problem names none");
+    options.value("--dtype", "DTYPE", dtype,
+                  "f32 (default) or f64, where a problem names none; f16 or bf16: f32 but for the\n"
+                  "last operand, or for keys and values");
     options.value("--path", "PATH", path,
                   "order: auto, greedy, optimal, or opt_einsum's positions '0,1;0,1'");
     options.value("--threads", "N", threads, "threads (default: all that this process may use)");
@@ -179,7 +181,7 @@ void bench_command(const std::vector<std::string>& arguments) {
   if (!positional) return;
 
   const DType dtype = given.dtype ? parse_dtype("bench: --dtype", *given.dtype) : f32;
-  if (!is_float(dtype)) options.refuse("--dtype: only f32 and f64 have a peak to compare with");
+  if (!is_float(dtype)) options.refuse("--dtype: only floats have a peak to compare with");
   if (given.json && given.markdown) options.refuse("--json and --markdown are two forms of one");
   const int width = given.threads ? parse_threads("bench: --threads", *given.threads) : 0;
   const double min_seconds =

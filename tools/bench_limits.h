@@ -17,7 +17,9 @@ struct Limits {
   double copy_gbs = 0;   // bytes read and bytes written, non-temporally
   double write_gbs = 0;  // non-temporally
 
-  double peak_gflops(DType dtype) const { return dtype == f32 ? peak_f32_gflops : peak_f64_gflops; }
+  double peak_gflops(DType dtype) const {
+    return compute_dtype(dtype) == f32 ? peak_f32_gflops : peak_f64_gflops;
+  }
 };
 
 /// A product of two 1024 x 1024 matrices in f32: what one run says of the machine's speed to

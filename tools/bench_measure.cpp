@@ -42,15 +42,17 @@ struct OperandSet {
   OperandSet(const Problem& problem, std::uint64_t seed)
       : operands(make_operands(problem, seed)), leaves(operands.begin(), operands.end()) {
     // Touched: its pages are there before the first run.
-    out = zeros(einsum(problem.equation, leaves, {problem.path}).shape(), problem.dtype);
+    out = zeros(einsum(problem.equation, leaves, {problem.path}).shape(),
+                compute_dtype(problem.dtype));
   }
 
  private:
   static std::vector<Tensor> make_operands(const Problem& problem, std::uint64_t seed) {
     std::vector<Tensor> operands;
     for (const Shape& shape : problem.shapes) {
-      operands.push_back(random(shape, seed++, problem.dtype) - 0.5);
+      operands.push_back(random(shape, seed++, compute_dtype(problem.dtype)) - 0.5);
     }
+    operands.back() = operands.back().astype(problem.dtype);
     return operands;
   }
 };
@@ -191,7 +193,7 @@ class Timing {
       kinds.push_back(kind);
       regime_ += (regime_.empty() ? "" : "+") + kind;
     }
-    work_.dtype = problem_.dtype;
+    work_.dtype = compute_dtype(problem_.dtype);
   }
 
   const Problem& problem_;

@@ -35,7 +35,9 @@ struct Peer {
   BlasRoutines<double> f64;
   std::function<void(int threads)> use_threads;  // of calls from this thread
 
-  bool has(DType dtype) const { return dtype == DType::f32 ? !!f32.gemm : !!f64.gemm; }
+  bool has(DType dtype) const {
+    return dtype == DType::f32 ? !!f32.gemm : dtype == DType::f64 && f64.gemm;
+  }
   template <class T>
   const BlasRoutines<T>& routines() const {
     if constexpr (std::is_same_v<T, float>) {

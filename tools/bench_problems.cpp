@@ -43,10 +43,12 @@ Problem problem_from(const std::string& where, std::string_view line, DType dtyp
                               fields.size()));
   }
   if (fields.size() == 4) {
-    if (fields[3] != "f32" && fields[3] != "f64") {
-      fail<IoError>(fmt::format("{}: '{}' is not f32 or f64", where, fields[3]));
+    constexpr DType kFloats[] = {f16, bf16, f32, f64};
+    const auto* const found = std::ranges::find(kFloats, fields[3], name_of);
+    if (found == std::end(kFloats)) {
+      fail<IoError>(fmt::format("{}: '{}' is not f16, bf16, f32 or f64", where, fields[3]));
     }
-    dtype = fields[3] == "f32" ? f32 : f64;
+    dtype = *found;
   }
   const auto sizes = sizes_of(where, fields[2]);
   Problem problem{std::string(fields[0]), std::string(fields[1]), {}, dtype, {}};

@@ -20,7 +20,7 @@ struct Problem {
   std::string name;
   std::string equation;
   std::vector<Shape> shapes;
-  DType dtype = f32;
+  DType dtype = f32;  // f16, bf16: of the last operand; the others and the output are f32
   PathChoice path;
 };
 

@@ -271,7 +271,8 @@ TEST_SUITE("tools") {
          "einkern: bench: p.tsv:1: 2 fields, not name, equation, sizes and perhaps a dtype\n"},
         {"x\tij->ji\ti=2\n", "einkern: bench: p.tsv:1: no size for label 'j'\n"},
         {"x\tij->ji\ti=2,j\n", "einkern: bench: p.tsv:1: 'j' is not label=size\n"},
-        {"x\tij->ji\ti=2,j=3\ti64\n", "einkern: bench: p.tsv:1: 'i64' is not f32 or f64\n"},
+        {"x\tij->ji\ti=2,j=3\ti64\n",
+         "einkern: bench: p.tsv:1: 'i64' is not f16, bf16, f32 or f64\n"},
         {"# nothing\n", "einkern: bench: p.tsv: no problem in it\n"},
     };
     for (const auto& [content, message] : broken) {
