@@ -123,7 +123,7 @@ class AttendRun {
     const auto memory = allocate_scratch(state_bytes + AttendFold<T>::work_bytes(shared));
     auto* const bytes = static_cast<std::byte*>(memory->data());
     AttendFold<T> again(shared, bytes, bytes + state_bytes);
-    std::vector<std::shared_ptr<Storage>> widened;
+    WidenedMemory widened;
     again.start(tile.batch, tile.row, tile.rows, keys.widened(tile.batch, widened), {}, true);
     again.select_visible();
     again.add(shared.scores.segments(tile.batch, tile.row_tile), 0, keys_.count());

@@ -28,16 +28,17 @@ std::int64_t AttendAxes::offset(std::int64_t position, const Dims& strides) cons
 }
 
 std::vector<std::int64_t> AttendAxes::offsets(const Dims& strides) const {
-  std::vector<std::int64_t> all;
+  // Decoding waits for these: written in place, not appended one by one.
+  std::vector<std::int64_t> all(static_cast<std::size_t>(count_));
   if (count_ == 0) return all;
-  all.reserve(static_cast<std::size_t>(count_));
-  all.push_back(0);
+  std::int64_t* const to = all.data();
+  std::int64_t filled = 1;
   for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {
-    const std::size_t filled = all.size();
     const std::int64_t stride = strides[static_cast<std::size_t>(axis->axis)];
     for (std::int64_t i = 1; i < axis->size; ++i) {
-      for (std::size_t j = 0; j < filled; ++j) all.push_back(all[j] + i * stride);
+      for (std::int64_t j = 0; j < filled; ++j) to[i * filled + j] = to[j] + i * stride;
     }
+    filled *= axis->size;
   }
   return all;
 }

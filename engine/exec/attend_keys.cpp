@@ -51,6 +51,14 @@ T* AttendKeys<T>::Side::copy_of(std::int64_t position) const noexcept {
 }
 
 template <class T>
+std::vector<std::int64_t> AttendKeys<T>::Side::dense_rows() const {
+  std::vector<std::int64_t> at(key_at.size());
+  for (std::size_t key = 0; key < at.size(); ++key)
+    at[key] = static_cast<std::int64_t>(key) * size();
+  return at;
+}
+
+template <class T>
 kernel::StoredRows AttendKeys<T>::Side::rows(std::int64_t position,
                                              std::int64_t offset) const noexcept {
   if (copied) return {copy_of(position), dtype_of<T>, copied_at.data()};
@@ -99,11 +107,7 @@ typename AttendKeys<T>::Side AttendKeys<T>::make_side(const plan::Operand& opera
   const bool apart = axis >= 0 && strides[static_cast<std::size_t>(axis)] != side.size();
   const bool foreign = widens && !(few && std::is_same_v<T, float>);
   side.copied = !side.dense || foreign || (apart && rows.count() >= kRowsForCopy);
-  if (side.copied || widens) {
-    for (std::int64_t key = 0; key < keys.count(); ++key) {
-      side.copied_at.push_back(key * side.size());
-    }
-  }
+  if (side.copied) side.copied_at = side.dense_rows();
   return side;
 }
 
@@ -153,15 +157,15 @@ StoredKeys AttendKeys<T>::at(std::int64_t batch) const noexcept {
 }
 
 template <class T>
-StoredKeys AttendKeys<T>::widened(std::int64_t batch,
-                                  std::vector<std::shared_ptr<Storage>>& memory) const {
+StoredKeys AttendKeys<T>::widened(std::int64_t batch, WidenedMemory& memory) const {
   StoredKeys keys = at(batch);
   const auto widen_side = [&](const Side& side, kernel::StoredRows& rows) {
     if (rows.dtype == dtype_of<T>) return;
-    memory.push_back(allocate_scratch(side.copied_bytes()));
-    T* const to = static_cast<T*>(memory.back()->data());
+    memory.copies.push_back(allocate_scratch(side.copied_bytes()));
+    T* const to = static_cast<T*>(memory.copies.back()->data());
     side.copy_rows(to, batch_.offset(batch, side.strides), 0, keys_);
-    rows = {to, dtype_of<T>, side.copied_at.data()};
+    memory.rows.push_back(side.dense_rows());
+    rows = {to, dtype_of<T>, memory.rows.back().data()};
   };
   widen_side(k_, keys.k);
   widen_side(v_, keys.v);

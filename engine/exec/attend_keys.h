@@ -13,6 +13,12 @@
 
 namespace einkern::exec {
 
+/// What keys and values that were widened for one fold live in.
+struct WidenedMemory {
+  std::vector<std::shared_ptr<Storage>> copies;
+  std::vector<std::vector<std::int64_t>> rows;
+};
+
 template <class T>
 class AttendKeys {
  public:
@@ -33,7 +39,7 @@ class AttendKeys {
   /// Keys and values of a batch position of the round loaded last.
   StoredKeys at(std::int64_t batch) const noexcept;
   /// The same as type T, in `memory` where they lie as another one.
-  StoredKeys widened(std::int64_t batch, std::vector<std::shared_ptr<Storage>>& memory) const;
+  StoredKeys widened(std::int64_t batch, WidenedMemory& memory) const;
 
  private:
   /// One of the two tensors.
@@ -52,6 +58,8 @@ class AttendKeys {
     std::size_t copied_bytes() const noexcept {
       return key_at.size() * elements.size() * sizeof(T);
     }
+    /// Where rows of copies begin.
+    std::vector<std::int64_t> dense_rows() const;
     T* copy_of(std::int64_t position) const noexcept;
     kernel::StoredRows rows(std::int64_t position, std::int64_t offset) const noexcept;
     void copy_rows(T* to, std::int64_t offset, std::int64_t first,

@@ -44,6 +44,12 @@ HWY_INLINE void fetch(const void* line) {
   __builtin_prefetch(line, kRead, kSecondLevel);
 }
 
+/// Is this a multiple of the elements of a line?
+template <class S>
+constexpr bool begins_line(std::int64_t i) {
+  return i * static_cast<std::int64_t>(sizeof(S)) % 64 == 0;
+}
+
 #if HWY_TARGET != HWY_SCALAR
 /// Adds the upper halves to the lower ones down to one block of 128 bits.
 template <class D>
@@ -160,7 +166,7 @@ HWY_INLINE void score_tile(const DecodeScores<T>& block, std::int64_t row, std::
     HWY_UNROLL(4)
     for (int j = 0; j < K; ++j) {
       x[j] = load_as(d, keys[j] + i);
-      if (fetches) fetch(ahead[j] + i);
+      if (fetches && begins_line<S>(i)) fetch(ahead[j] + i);
     }
     add(i, x);
   }
@@ -233,7 +239,7 @@ HWY_NOINLINE void value_tile(const DecodeValues<T>& block, std::int64_t row, std
       const S* const ahead = static_cast<const S*>(block.ahead.data) + block.ahead.at[j] + column;
       HWY_UNROLL(4)
       for (int c = 0; c < C; ++c) {
-        if (c >= share.first && c < share.last) fetch(ahead + c * N);
+        if (begins_line<S>(c * N)) fetch(ahead + c * N);
       }
     }
     HWY_UNROLL(8)
