@@ -68,8 +68,8 @@ TEST_SUITE("attention") {
     int few = 0, many = 0;
     for (const Sizes4& n : kSizes) {
       (n.queries * n.heads / n.groups <= 8 ? few : many) += 1;
-      for (const auto stored : {std::pair(f16, f16), std::pair(bf16, bf16), std::pair(f16, bf16),
-                                std::pair(f32, bf16)}) {
+      for (const auto& stored : {std::pair(f16, f16), std::pair(bf16, bf16), std::pair(f16, bf16),
+                                 std::pair(f32, bf16)}) {
         for (const Layout16 layout : {Layout16::heads_second, Layout16::heads_third,
                                       Layout16::transposed, Layout16::reversed}) {
           const Tensor q = to_tensor(noise({n.batch, n.heads, n.queries, n.width}, seed++), f32);

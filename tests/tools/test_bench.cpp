@@ -236,6 +236,15 @@ TEST_SUITE("tools") {
           doctest::Approx(4 * (37 * 50 + 50 * 29 + 37 * 29) / seconds / 1e9));
     CHECK(row.at("roofline").get<double>() > 0);
 
+    const Finished narrow =
+        run({"bench", "ik,kj->ij", "--shapes", "37x50,50x29", "--dtype", "bf16", "--json"});
+    REQUIRE(narrow.code == 0);
+    const Json half = Json::parse(narrow.out).at("results")[0];
+    CHECK(half.at("dtype") == "bf16");
+    CHECK(half.at("gbs").get<double>() ==
+          doctest::Approx((4 * 37 * 50 + 2 * 50 * 29 + 4 * 37 * 29) /
+                          (half.at("median_ms").get<double>() / 1e3) / 1e9));
+
     const std::string target(kernel::supported_kernels().back()->target.name);
     const Finished text = run({"bench", "iji,...k->k...j", "--shapes", "3x4x3,2x5", "--dtype",
                                "f64", "--target", target, "--path", "0,1"});
@@ -296,25 +305,32 @@ TEST_SUITE("tools") {
                    "turned\tfull\t1\t2\t2\t9\t9\t4\t4\tlayout=bnhd\n" +
                    "alibi\talibi\t1\t2\t2\t9\t9\t4\t4\tcausal=top_left\n" +
                    "padding\tlengths\t3\t2\t2\t5\t9\t4\t4\tlengths=9,0,4\n" +
-                   "mask\tmask\t1\t2\t2\t9\t9\t4\t4\tmask=blocks:2,density:0.5,seed:7\n");
+                   "mask\tmask\t1\t2\t2\t9\t9\t4\t4\tmask=blocks:2,density:0.5,seed:7\n" +
+                   "half\tfull\t1\t2\t1\t9\t30\t4\t4\tkv=f16\n");
     const std::vector<std::string> quick = {"--buffers", "1", "--min-time", "0"};
     const auto run = [&](std::vector<std::string> arguments) {
       arguments.insert(arguments.end(), quick.begin(), quick.end());
       return folder.run(arguments);
     };
-    for (const std::string dtype : {"f32", "f64"}) {
+    for (const std::string dtype : {"f32", "f64", "bf16"}) {
       const Finished done =
           run({"bench", "--attention", "a.tsv", "--json", "--no-fuse", "--dtype", dtype});
       CHECK(done.err == "");
       REQUIRE(done.code == 0);
       const Json results = Json::parse(done.out).at("results");
-      REQUIRE(results.size() == 7);
+      REQUIRE(results.size() == 8);
+      CHECK(results[0].at("dtype") == dtype);
+      CHECK(results[7].at("dtype") == "f16");
+      // Queries and outputs in the dtype that is computed in, keys and values as they are stored.
+      const double bytes =
+          results[7].at("gbs").get<double>() * 1e6 * results[7].at("median_ms").get<double>();
+      CHECK(bytes == doctest::Approx((dtype == "f64" ? 8 : 4) * 2 * 9 * 8 + 2 * 30 * 8));
       for (const Json& row : results) {
         CHECK(row.at("plain_ms").get<double>() > 0);
         CHECK(row.at("plain_ratio").get<double>() > 0);
         CHECK(row.at("extra_bytes").get<double>() >= 0);
         CHECK(row.at("plain_extra_bytes").get<double>() >= 0);
-        CHECK(row.at("error").get<double>() < (dtype == "f32" ? 1e-6 : 1e-13));
+        CHECK(row.at("error").get<double>() < (dtype == "f64" ? 1e-13 : 1e-6));
       }
       // Visible positions only: 1 + 2 + 3 + 4 * 17 of the window.
       const double flops =
