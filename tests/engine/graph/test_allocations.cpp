@@ -54,5 +54,40 @@ TEST_CASE("a small plan that has run before allocates nothing") {
   CHECK(pool_bytes() + blocks_in_use().bytes() == blocks);
 }
 
+TEST_CASE("steps of every kind that have run before allocate nothing, cut into tasks or not") {
+  struct Kind {
+    const char* equation;
+    std::vector<Shape> shapes;
+    Shape out;
+  };
+  for (const Kind& kind :
+       std::vector<Kind>{{"ik,kj->ij", {{300, 600}, {600, 700}}, {300, 700}},
+                         {"bhqd,bhkd->bhqk", {{4, 6, 70, 64}, {4, 6, 90, 64}}, {4, 6, 70, 90}},
+                         {"ij,jk->ik", {{80, 20000}, {20000, 90}}, {80, 90}},
+                         {"bij,bjk->bik", {{3000, 8, 8}, {3000, 8, 8}}, {3000, 8, 8}},
+                         {"ijb,jkb->ikb", {{8, 8, 3000}, {8, 8, 3000}}, {8, 8, 3000}},
+                         {"ij,j->i", {{2000, 700}, {700}}, {2000}},
+                         {"ij,i->j", {{2000, 700}, {2000}}, {700}},
+                         {"ij,ij->", {{2000, 700}, {2000, 700}}, {}},
+                         {"i,j->ij", {{900}, {1100}}, {900, 1100}},
+                         {"ijk,ijk->ijk", {{90, 70, 50}, {90, 70, 50}}, {90, 70, 50}},
+                         {"abcd->bd", {{30, 20, 40, 50}}, {20, 50}},
+                         {"abcd->dcba", {{30, 20, 40, 50}}, {50, 40, 20, 30}}}) {
+    CAPTURE(kind.equation);
+    std::vector<Expr> placeholders;
+    std::vector<Tensor> inputs;
+    for (const Shape& shape : kind.shapes) {
+      placeholders.push_back(input(f32, shape));
+      inputs.push_back(random(shape, inputs.size() + 1));
+    }
+    const Compiled f = compile(placeholders, {einsum(kind.equation, placeholders)});
+    const std::vector<Tensor> outs{zeros(kind.out)};
+    for (int run = 0; run < 20; ++run) f.into(outs, inputs);
+    const std::int64_t before = allocations;
+    for (int run = 0; run < 5; ++run) f.into(outs, inputs);
+    CHECK(allocations - before == 0);
+  }
+}
+
 }  // namespace
 }  // namespace einkern
