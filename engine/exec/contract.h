@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to run a contraction, its epilogue included. Every size is at least 1; f32 and f64 unless
-// said otherwise; any groups and strides.
+// The ways to run a contraction, its epilogue included. Every size is at least 1; f32 and f64
+// unless said otherwise; any groups and strides.
 #pragma once
 
 #include "frame.h"

@@ -51,8 +51,8 @@ struct Offsets {
 template <class T>
 struct PackBlock {
   const void* source = nullptr;
-  Offsets lanes;              // rows or columns: positions within panels
-  Offsets steps;              // contracted labels
+  Offsets lanes;  // rows or columns: positions within panels
+  Offsets steps;  // contracted labels
   Panels panels;
   T* packed = nullptr;
   DType dtype = dtype_of<T>;  // of source; for f32 also f16 or bf16, widened on the way

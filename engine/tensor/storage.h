@@ -7,8 +7,8 @@
 
 namespace einkern {
 
-/// A block of memory. Blocks of 128 KiB and more go back to a pool when released; those of 2 MiB and
-/// more are 2 MiB-aligned and advised for huge pages, smaller ones at least 64-byte aligned.
+/// A block of memory. Blocks of 128 KiB and more go back to a pool when released; those of 2 MiB
+/// and more are 2 MiB-aligned and advised for huge pages, smaller ones at least 64-byte aligned.
 class Storage {
  public:
   /// `bytes` of uninitialised memory; MemoryLimitError when the system has none.
