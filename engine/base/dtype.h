@@ -69,9 +69,9 @@ inline constexpr DType dtype_of = [] {
   using U = std::remove_cv_t<T>;
   if constexpr (std::is_same_v<U, bool>)
     return DType::boolean;
-  else if constexpr (std::is_same_v<U, float16>)
+  else if constexpr (std::is_same_v<U, Float16>)
     return DType::f16;
-  else if constexpr (std::is_same_v<U, bfloat16>)
+  else if constexpr (std::is_same_v<U, BFloat16>)
     return DType::bf16;
   else if constexpr (std::is_same_v<U, float>)
     return DType::f32;
@@ -111,9 +111,9 @@ decltype(auto) dispatch(DType dtype, F&& f) {
     case DType::i64:
       return std::forward<F>(f)(std::type_identity<std::int64_t>{});
     case DType::f16:
-      return std::forward<F>(f)(std::type_identity<float16>{});
+      return std::forward<F>(f)(std::type_identity<Float16>{});
     case DType::bf16:
-      return std::forward<F>(f)(std::type_identity<bfloat16>{});
+      return std::forward<F>(f)(std::type_identity<BFloat16>{});
     case DType::f32:
       return std::forward<F>(f)(std::type_identity<float>{});
     case DType::f64:

@@ -95,13 +95,13 @@ struct NarrowFloat {
 };
 
 /// IEEE 754 binary16: 11 significant bits, up to 65504.
-using float16 = NarrowFloat<5>;
+using Float16 = NarrowFloat<5>;
 /// The upper half of a float: 8 significant bits, the range of a float.
-using bfloat16 = NarrowFloat<8>;
+using BFloat16 = NarrowFloat<8>;
 
 template <class T>
 inline constexpr bool is_half =
-    std::is_same_v<std::remove_cv_t<T>, float16> || std::is_same_v<std::remove_cv_t<T>, bfloat16>;
+    std::is_same_v<std::remove_cv_t<T>, Float16> || std::is_same_v<std::remove_cv_t<T>, BFloat16>;
 
 /// The same number in a type that has arithmetic: 16-bit floats as float, all else as it is.
 template <class T>

@@ -124,8 +124,8 @@ HWY_INLINE void store_sums(const Vector<T> (&x)[R][K], T* out, std::int64_t stri
 template <class T, class F>
 HWY_INLINE void with_stored_type(const StoredRows& rows, const F& f) {
   if constexpr (std::is_same_v<T, float>) {
-    if (rows.dtype == DType::f16) return f(std::type_identity<float16>());
-    if (rows.dtype == DType::bf16) return f(std::type_identity<bfloat16>());
+    if (rows.dtype == DType::f16) return f(std::type_identity<Float16>());
+    if (rows.dtype == DType::bf16) return f(std::type_identity<BFloat16>());
   }
   f(std::type_identity<T>());
 }

@@ -32,13 +32,13 @@ HWY_INLINE hn::Vec<D> load_as(D d, const S* HWY_RESTRICT from) {
     const hn::Rebind<std::uint16_t, D> d16;
     const hn::RebindToUnsigned<D> d32;
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-    if constexpr (std::is_same_v<S, float16>) {
+    if constexpr (std::is_same_v<S, Float16>) {
       const hn::Rebind<hwy::float16_t, D> d_half;
       return hn::PromoteTo(d, hn::BitCast(d_half, hn::LoadU(d16, words)));
     }
 #endif
     const auto bits = hn::PromoteTo(d32, hn::LoadU(d16, words));
-    if constexpr (std::is_same_v<S, bfloat16>) {
+    if constexpr (std::is_same_v<S, BFloat16>) {
       return hn::BitCast(d, hn::ShiftLeft<16>(bits));
     } else {
       // As NarrowFloat does it, by selection.

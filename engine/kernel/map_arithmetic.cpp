@@ -360,8 +360,8 @@ void set_conversions(MapKernels& kernels) {
   row[static_cast<std::size_t>(DType::i16)] = convert<From, std::int16_t>;
   row[static_cast<std::size_t>(DType::i32)] = convert<From, std::int32_t>;
   row[static_cast<std::size_t>(DType::i64)] = convert<From, std::int64_t>;
-  row[static_cast<std::size_t>(DType::f16)] = convert<From, float16>;
-  row[static_cast<std::size_t>(DType::bf16)] = convert<From, bfloat16>;
+  row[static_cast<std::size_t>(DType::f16)] = convert<From, Float16>;
+  row[static_cast<std::size_t>(DType::bf16)] = convert<From, BFloat16>;
   row[static_cast<std::size_t>(DType::f32)] = convert<From, float>;
   row[static_cast<std::size_t>(DType::f64)] = convert<From, double>;
 }
@@ -402,8 +402,8 @@ void fill_arithmetic(MapKernels& kernels) {
   set_conversions<std::int16_t>(kernels);
   set_conversions<std::int32_t>(kernels);
   set_conversions<std::int64_t>(kernels);
-  set_conversions<float16>(kernels);
-  set_conversions<bfloat16>(kernels);
+  set_conversions<Float16>(kernels);
+  set_conversions<BFloat16>(kernels);
   set_conversions<float>(kernels);
   set_conversions<double>(kernels);
 }

@@ -335,8 +335,8 @@ template <class T>
 void pack(const PackBlock<T>& block) noexcept {
   zero_padding(block);
   if constexpr (std::is_same_v<T, float>) {
-    if (block.dtype == DType::f16) return pack_from<T, float16>(block);
-    if (block.dtype == DType::bf16) return pack_from<T, bfloat16>(block);
+    if (block.dtype == DType::f16) return pack_from<T, Float16>(block);
+    if (block.dtype == DType::bf16) return pack_from<T, BFloat16>(block);
   }
   pack_from<T, T>(block);
 }

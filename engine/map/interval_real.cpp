@@ -285,8 +285,8 @@ Range fit_real(const Range& range, DType dtype) {
 }
 
 Range round_to_real(const Range& range, DType dtype) {
-  if (dtype == DType::f16) return settled(rounded<float16>(range));
-  if (dtype == DType::bf16) return settled(rounded<bfloat16>(range));
+  if (dtype == DType::f16) return settled(rounded<Float16>(range));
+  if (dtype == DType::bf16) return settled(rounded<BFloat16>(range));
   return dtype == DType::f32 ? settled(interval<float>(range)) : settled(interval<double>(range));
 }
 

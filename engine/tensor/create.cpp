@@ -147,8 +147,8 @@ template Tensor from_values(std::span<const short>, const Shape&);
 template Tensor from_values(std::span<const int>, const Shape&);
 template Tensor from_values(std::span<const long>, const Shape&);
 template Tensor from_values(std::span<const long long>, const Shape&);
-template Tensor from_values(std::span<const float16>, const Shape&);
-template Tensor from_values(std::span<const bfloat16>, const Shape&);
+template Tensor from_values(std::span<const Float16>, const Shape&);
+template Tensor from_values(std::span<const BFloat16>, const Shape&);
 template Tensor from_values(std::span<const float>, const Shape&);
 template Tensor from_values(std::span<const double>, const Shape&);
 

@@ -174,8 +174,8 @@ template short Tensor::item() const;
 template int Tensor::item() const;
 template long Tensor::item() const;
 template long long Tensor::item() const;
-template float16 Tensor::item() const;
-template bfloat16 Tensor::item() const;
+template Float16 Tensor::item() const;
+template BFloat16 Tensor::item() const;
 template float Tensor::item() const;
 template double Tensor::item() const;
 
@@ -186,8 +186,8 @@ template std::vector<short> Tensor::to_vector() const;
 template std::vector<int> Tensor::to_vector() const;
 template std::vector<long> Tensor::to_vector() const;
 template std::vector<long long> Tensor::to_vector() const;
-template std::vector<float16> Tensor::to_vector() const;
-template std::vector<bfloat16> Tensor::to_vector() const;
+template std::vector<Float16> Tensor::to_vector() const;
+template std::vector<BFloat16> Tensor::to_vector() const;
 template std::vector<float> Tensor::to_vector() const;
 template std::vector<double> Tensor::to_vector() const;
 

@@ -103,8 +103,8 @@ bool is_finite(T value) {
 template <class T>
 constexpr double largest_positional(double otherwise) {
   if (std::is_same_v<T, float>) return 1e6;
-  if (std::is_same_v<T, float16>) return 1e3;
-  if (std::is_same_v<T, bfloat16>) return 1e2;
+  if (std::is_same_v<T, Float16>) return 1e3;
+  if (std::is_same_v<T, BFloat16>) return 1e2;
   return otherwise;
 }
 template <class T>
@@ -214,8 +214,8 @@ template std::string scalar_word(std::int8_t);
 template std::string scalar_word(std::int16_t);
 template std::string scalar_word(std::int32_t);
 template std::string scalar_word(std::int64_t);
-template std::string scalar_word(float16);
-template std::string scalar_word(bfloat16);
+template std::string scalar_word(Float16);
+template std::string scalar_word(BFloat16);
 template std::string scalar_word(float);
 template std::string scalar_word(double);
 
@@ -224,8 +224,8 @@ template std::vector<std::string> aligned_words(std::span<const std::int8_t>);
 template std::vector<std::string> aligned_words(std::span<const std::int16_t>);
 template std::vector<std::string> aligned_words(std::span<const std::int32_t>);
 template std::vector<std::string> aligned_words(std::span<const std::int64_t>);
-template std::vector<std::string> aligned_words(std::span<const float16>);
-template std::vector<std::string> aligned_words(std::span<const bfloat16>);
+template std::vector<std::string> aligned_words(std::span<const Float16>);
+template std::vector<std::string> aligned_words(std::span<const BFloat16>);
 template std::vector<std::string> aligned_words(std::span<const float>);
 template std::vector<std::string> aligned_words(std::span<const double>);
 

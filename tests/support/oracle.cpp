@@ -23,9 +23,9 @@ Number element(const RawView& view, std::int64_t offset) {
     case DType::i64:
       return static_cast<Number>(static_cast<const std::int64_t*>(view.data)[offset]);
     case DType::f16:
-      return static_cast<Number>(widen(static_cast<const float16*>(view.data)[offset]));
+      return static_cast<Number>(widen(static_cast<const Float16*>(view.data)[offset]));
     case DType::bf16:
-      return static_cast<Number>(widen(static_cast<const bfloat16*>(view.data)[offset]));
+      return static_cast<Number>(widen(static_cast<const BFloat16*>(view.data)[offset]));
     case DType::f32:
       return static_cast<Number>(static_cast<const float*>(view.data)[offset]);
     case DType::f64:

@@ -77,7 +77,7 @@ Tensor converted(const io::NpyHeader& header, const std::byte* data) {
       std::uint16_t bits = 0;
       std::memcpy(&bits, data + 2 * i, 2);
       if (header.big_endian) bits = swapped(bits);
-      const float value = widen(float16::from_bits(bits));
+      const float value = widen(Float16::from_bits(bits));
       std::memcpy(to + 4 * i, &value, 4);
     }
   } else {

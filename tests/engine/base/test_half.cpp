@@ -27,13 +27,13 @@ double meaning(std::uint32_t bits, int exponent_bits) {
 template <class T>
 struct Facts;
 template <>
-struct Facts<float16> {
+struct Facts<Float16> {
   static constexpr int exponent_bits = 5;
   static constexpr std::uint16_t infinity = 0x7c00;
   static constexpr double beyond = 65536;  // would follow the largest
 };
 template <>
-struct Facts<bfloat16> {
+struct Facts<BFloat16> {
   static constexpr int exponent_bits = 8;
   static constexpr std::uint16_t infinity = 0x7f80;
   static constexpr double beyond = 0x1p128;
@@ -105,17 +105,17 @@ void check_ends() {
 
 TEST_SUITE("base") {
   TEST_CASE("every 16-bit float means what its bits say, and comes back") {
-    check_widening<float16>();
-    check_widening<bfloat16>();
+    check_widening<Float16>();
+    check_widening<BFloat16>();
   }
   TEST_CASE("floats and doubles round to the nearest 16-bit float, ties to even") {
-    check_rounding<float16, float>();
-    check_rounding<float16, double>();
-    check_rounding<bfloat16, float>();
-    check_rounding<bfloat16, double>();
+    check_rounding<Float16, float>();
+    check_rounding<Float16, double>();
+    check_rounding<BFloat16, float>();
+    check_rounding<BFloat16, double>();
   }
   TEST_CASE("16-bit floats keep signs, infinities and what has no number") {
-    check_ends<float16>();
-    check_ends<bfloat16>();
+    check_ends<Float16>();
+    check_ends<BFloat16>();
   }
 }

@@ -127,7 +127,7 @@ TEST_SUITE("engine") {
       }
     }
     const Tensor wide = numbers({60, 70}, 5, f64),
-                 whole = arange(60 * 70, i32).split(0, {}, {60, 70});
+                 whole = arange(std::int64_t{60} * 70, i32).split(0, {}, {60, 70});
     const Expr doubles = einsum("ik,kj->ij", {a, wide});
     CHECK(doubles.dtype() == f64);
     CHECK(same_bits(doubles, einsum("ik,kj->ij", {a.astype(f64), wide})));

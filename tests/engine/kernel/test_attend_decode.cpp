@@ -202,14 +202,14 @@ TEST_SUITE("kernel") {
   TEST_CASE("attend_decode: scores of few rows") {
     check_scores<float>();
     check_scores<double>();
-    check_scores<float, float16>();
-    check_scores<float, bfloat16>();
+    check_scores<float, Float16>();
+    check_scores<float, BFloat16>();
   }
   TEST_CASE("attend_decode: weighted values of few rows") {
     check_values<float>();
     check_values<double>();
-    check_values<float, float16>();
-    check_values<float, bfloat16>();
+    check_values<float, Float16>();
+    check_values<float, BFloat16>();
   }
   TEST_CASE("attend_decode: maxima and weights") {
     check_weights<float>();

@@ -54,7 +54,7 @@ void check_all_halves() {
 
 TEST_SUITE("kernel") {
   TEST_CASE("every 16-bit float is converted exactly on every target") {
-    check_all_halves<float16>();
-    check_all_halves<bfloat16>();
+    check_all_halves<Float16>();
+    check_all_halves<BFloat16>();
   }
 }

@@ -309,8 +309,8 @@ TEST_SUITE("kernel") {
     on_all_targets([](const Kernels& table) {
       check_packs<float>(table);
       check_packs<double>(table);
-      check_packs<float, float16>(table);
-      check_packs<float, bfloat16>(table);
+      check_packs<float, Float16>(table);
+      check_packs<float, BFloat16>(table);
     });
   }
 

@@ -18,8 +18,8 @@ using map::Scalar;
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 
 double rounded(double x, DType dtype) {
-  if (dtype == f16) return static_cast<double>(widen(float16(x)));
-  if (dtype == bf16) return static_cast<double>(widen(bfloat16(x)));
+  if (dtype == f16) return static_cast<double>(widen(Float16(x)));
+  if (dtype == bf16) return static_cast<double>(widen(BFloat16(x)));
   return dtype == f32 ? static_cast<double>(static_cast<float>(x)) : x;
 }
 

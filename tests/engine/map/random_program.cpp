@@ -31,8 +31,8 @@ auto pick(Random& random, const Values& values) {
 }
 
 double rounded(double x, DType dtype) {
-  if (dtype == f16) return static_cast<double>(widen(float16(x)));
-  if (dtype == bf16) return static_cast<double>(widen(bfloat16(x)));
+  if (dtype == f16) return static_cast<double>(widen(Float16(x)));
+  if (dtype == bf16) return static_cast<double>(widen(BFloat16(x)));
   return dtype == f32 ? static_cast<double>(static_cast<float>(x)) : x;
 }
 
