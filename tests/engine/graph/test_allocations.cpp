@@ -34,10 +34,13 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
 void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t) noexcept { std::free(data); }
-void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t, std::align_val_t) noexcept { std::free(data); }
+// Not inlined: a compiler that sees free() where it knows of operator new warns.
+[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, std::align_val_t) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, std::size_t, std::align_val_t) noexcept {
+  std::free(data);
+}
 
 namespace einkern {
 namespace {
