@@ -77,13 +77,13 @@ TEST_CASE("steps of every kind that have run before allocate nothing, cut into t
                          {"abcd->bd", {{30, 20, 40, 50}}, {20, 50}},
                          {"abcd->dcba", {{30, 20, 40, 50}}, {50, 40, 20, 30}}}) {
     CAPTURE(kind.equation);
-    std::vector<Expr> placeholders;
+    std::vector<Expr> symbols;
     std::vector<Tensor> inputs;
     for (const Shape& shape : kind.shapes) {
-      placeholders.push_back(input(f32, shape));
+      symbols.push_back(input(f32, shape));
       inputs.push_back(random(shape, inputs.size() + 1));
     }
-    const Compiled f = compile(placeholders, {einsum(kind.equation, placeholders)});
+    const Compiled f = compile(symbols, {einsum(kind.equation, symbols)});
     const std::vector<Tensor> outs{zeros(kind.out)};
     for (int run = 0; run < 20; ++run) f.into(outs, inputs);
     const std::int64_t before = allocations;
