@@ -58,8 +58,6 @@ std::vector<bool> truths(const Expr& e) {
   return t.to_vector<bool>();
 }
 
-Array evaluated(const Expr& e) { return to_array(Tensor(e)); }
-
 }  // namespace
 
 TEST_SUITE("ops") {
@@ -69,8 +67,8 @@ TEST_SUITE("ops") {
     const auto at = [](const Array& a, std::int64_t b, std::int64_t q, std::int64_t k) {
       return a.at({b, q, k});
     };
-    const Array k = evaluated(by_name + index("k")), q = evaluated(by_name + index("q"));
-    const Array last = evaluated(s + index(-1)), first = evaluated(s + index(-3));
+    const Array k = to_array(by_name + index("k")), q = to_array(by_name + index("q"));
+    const Array last = to_array(s + index(-1)), first = to_array(s + index(-3));
     for_each_index({2, 3, 4}, [&](const Sizes& i) {
       CHECK(at(k, i[0], i[1], i[2]) == static_cast<double>(i[2]));
       CHECK(at(q, i[0], i[1], i[2]) == static_cast<double>(i[1]));
@@ -122,15 +120,15 @@ TEST_SUITE("ops") {
   TEST_CASE("where selects: what is not selected has no influence") {
     const Tensor c = tensor<bool>({true, false, true});
     const Tensor x = tensor<double>({1, NAN, 3}), y = tensor<double>({NAN, 5, INFINITY});
-    CHECK(evaluated(where(c, x, y)).data == std::vector<double>{1, 5, 3});
+    CHECK(to_array(where(c, x, y)).data == std::vector<double>{1, 5, 3});
     CHECK(Tensor(where(c, x.astype(f32), -inf)).dtype() == f32);
   }
 
   TEST_CASE("where aligns its branches first, then the condition") {
     const Tensor s = arange(0, 6, 1, f64).split(0, {"q", "k"}, {2, 3});
-    CHECK(evaluated(where(index("k") <= index("q"), s, -1)).data ==
+    CHECK(to_array(where(index("k") <= index("q"), s, -1)).data ==
           std::vector<double>{0, -1, -1, 3, 4, -1});
-    CHECK(evaluated(where(causal(), unnamed(s), -1)).data ==
+    CHECK(to_array(where(causal(), unnamed(s), -1)).data ==
           std::vector<double>{0, -1, -1, 3, 4, -1});
   }
 
@@ -149,8 +147,8 @@ TEST_SUITE("ops") {
   TEST_CASE("named terms align by name, whatever the order of the other operand's axes") {
     const Array values = noise({3}, 1), pairs = noise({4, 2}, 3), scores = noise({3, 2, 4}, 2);
     const Tensor s = to_tensor(scores).with_labels(Labels({"h", "q", "k"}));
-    const Array one = evaluated(s + to_tensor(values)["h"]);
-    const Array two = evaluated(to_tensor(pairs)["kq"] - s);
+    const Array one = to_array(s + to_tensor(values)["h"]);
+    const Array two = to_array(to_tensor(pairs)["kq"] - s);
     for_each_index({3, 2, 4}, [&](const Sizes& i) {
       CHECK(one.at(i) == scores.at(i) + values.at({i[0]}));
       CHECK(two.at(i) == pairs.at({i[2], i[1]}) - scores.at(i));
@@ -174,7 +172,7 @@ TEST_SUITE("ops") {
     const Array a = noise({2}, 4), b = noise({3}, 5);
     const Expr sum = to_tensor(a)["x"] + to_tensor(b)["y"];
     CHECK(sum.labels().to_vector(2) == std::vector<std::string>{"x", "y"});
-    const Array got = evaluated(sum);
+    const Array got = to_array(sum);
     for_each_index({2, 3},
                    [&](const Sizes& i) { CHECK(got.at(i) == a.at({i[0]}) + b.at({i[1]})); });
   }

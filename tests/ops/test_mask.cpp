@@ -35,8 +35,6 @@ void check_mask(const std::vector<Mask>& masks, const Visible& visible) {
   CHECK(worst_error(Tensor(mask(scores, masks)), want) == 0);
 }
 
-Array evaluated(const Expr& e) { return to_array(Tensor(e)); }
-
 }  // namespace
 
 TEST_SUITE("ops") {
@@ -132,20 +130,20 @@ TEST_SUITE("ops") {
 
   TEST_CASE("a bias adds; where it is -inf it selects") {
     const Array s({1, 4}, {1, INFINITY, NAN, 2}), b({1, 4}, {0.5, -INFINITY, -INFINITY, NAN});
-    const Array got = evaluated(mask(to_tensor(s), bias(to_tensor(b))));
+    const Array got = to_array(mask(to_tensor(s), bias(to_tensor(b))));
     CHECK(got.data[0] == 1.5);
     CHECK(got.data[1] == -INFINITY);
     CHECK(got.data[2] == -INFINITY);
     CHECK(std::isnan(got.data[3]));
     // Plain addition is IEEE arithmetic.
-    CHECK(std::isnan(evaluated(to_tensor(s) + to_tensor(b)).data[1]));
+    CHECK(std::isnan(to_array(to_tensor(s) + to_tensor(b)).data[1]));
     // Whatever a second bias holds, what one hides stays hidden; masks come after every bias.
     const Array second({1, 4}, {1, INFINITY, 1, 1});
     const Tensor first = to_tensor(Array({1, 4}, {0, -INFINITY, 0, 0}));
     const Tensor keep = tensor<bool>({true, true, false, true}, {1, 4});
-    CHECK(evaluated(mask(zeros({1, 4}, f64), keep, bias(first), bias(to_tensor(second)))).data ==
+    CHECK(to_array(mask(zeros({1, 4}, f64), keep, bias(first), bias(to_tensor(second)))).data ==
           std::vector<double>{1, -INFINITY, -INFINITY, 1});
-    CHECK(evaluated(mask(zeros({2}, f64), bias(tensor<std::int64_t>({1, 2})))).data ==
+    CHECK(to_array(mask(zeros({2}, f64), bias(tensor<std::int64_t>({1, 2})))).data ==
           std::vector<double>{1, 2});
     CHECK(Tensor(mask(zeros({2}), bias(1.5))).dtype() == f32);
   }
@@ -160,7 +158,7 @@ TEST_SUITE("ops") {
     }
     const Expr s = to_tensor(scores).with_labels(Labels({"q", "k"}));
     const auto attend = [&](const Expr& masked, const Array& values) {
-      return evaluated(einsum("qk,ke->qe", softmax(masked, "k"), to_tensor(values)));
+      return to_array(einsum("qk,ke->qe", softmax(masked, "k"), to_tensor(values)));
     };
     const Tensor none = tensor<double>({0, 0, 0, 0, 0, -inf, -inf});
     for (const Expr& masked : {mask(s, index("k") < 5), mask(s, bias(none)),

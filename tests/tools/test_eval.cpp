@@ -3,17 +3,10 @@
 #include <doctest/doctest.h>
 
 #include "arrays_folder.h"
+#include "contains.h"
 
 using namespace einkern;
 using namespace einkern::test;
-
-namespace {
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-}  // namespace
 
 TEST_SUITE("tools") {
   TEST_CASE("eval prints as NumPy does") {

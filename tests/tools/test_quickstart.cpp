@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "arrays_folder.h"
+#include "contains.h"
 
 using namespace einkern;
 using namespace einkern::test;
@@ -14,10 +15,6 @@ namespace {
 
 Finished quickstart(const std::vector<std::string>& arguments = {}) {
   return Process(EINKERN_QUICKSTART, arguments, "/").wait();
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

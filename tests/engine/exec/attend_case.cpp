@@ -7,23 +7,11 @@
 #include <limits>
 
 #include "../../../engine/exec/attend.h"
+#include "../../support/limits.h"
+#include "loop_offsets.h"
 
 namespace einkern::test {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-std::vector<std::int64_t> offsets(const plan::Loops& loops, std::int64_t plan::Loop::*stride) {
-  std::vector<std::int64_t> all{0};
-  for (const plan::Loop& loop : loops) {
-    std::vector<std::int64_t> next;
-    for (const std::int64_t at : all) {
-      for (std::int64_t i = 0; i < loop.size; ++i) next.push_back(at + i * (loop.*stride));
-    }
-    all = std::move(next);
-  }
-  return all;
-}
 
 double distance(double got, double want) {
   if (std::isnan(got) && std::isnan(want)) return 0;
@@ -82,7 +70,7 @@ plan::Operand AttendCase<T>::place(std::vector<std::pair<std::int64_t, std::int6
     size *= std::max<std::int64_t>(dim->first, 1);
     if (look.pad && random() % 2 == 0) size += static_cast<std::int64_t>(random() % 3);
   }
-  Stored stored;
+  StoredTensor stored;
   stored.bytes.resize(static_cast<std::size_t>(size) * size_of(dtype));
   stored.operand.value = static_cast<plan::ValueId>(tensors.size());
   stored.operand.dtype = dtype;
@@ -154,7 +142,7 @@ void AttendCase<T>::clear(std::size_t tensor) {
 template <class T>
 void AttendCase<T>::run(const kernel::Kernels& kernels) {
   std::vector<std::byte*> values;
-  for (Stored& stored : tensors) values.push_back(stored.bytes.data());
+  for (StoredTensor& stored : tensors) values.push_back(stored.bytes.data());
   exec::run(step, exec::Frame{.values = values, .scalars = scalars, .kernels = kernels});
 }
 

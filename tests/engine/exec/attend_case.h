@@ -23,7 +23,7 @@ struct AttendLook {
 };
 
 /// A tensor made for a step.
-struct Stored {
+struct StoredTensor {
   std::vector<std::byte> bytes;
   plan::Operand operand;
 
@@ -39,7 +39,8 @@ template <class T>
 struct AttendCase {
   plan::Attend step;
   std::vector<map::Scalar> scalars;
-  std::vector<Stored> tensors;  // q, k, v, out, then logsumexp, sink and inputs as they are added
+  std::vector<StoredTensor>
+      tensors;  // q, k, v, out, then logsumexp, sink and inputs as they are added
   std::mt19937 random;
   AttendLook look;
 
@@ -63,7 +64,7 @@ struct AttendCase {
   void fill_normal(std::size_t tensor, double deviation);
   template <class U, class F>
   void each(std::size_t tensor, F&& f) {
-    Stored& stored = tensors[tensor];
+    StoredTensor& stored = tensors[tensor];
     for (std::size_t i = 0; i < stored.bytes.size() / sizeof(U); ++i) f(stored.data<U>()[i]);
   }
   void clear(std::size_t tensor);

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "../../support/limits.h"
 #include "../../support/sanitizer.h"
 #include "attend_case.h"
 #include "threads.h"
@@ -17,7 +18,6 @@ using namespace einkern::test;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 template <class T>
@@ -205,7 +205,7 @@ void check_scores() {
 }
 
 template <class T>
-void check_random() {
+void check_random_attends() {
   std::mt19937 random(7);
   const auto sizes = [&](std::size_t most_axes, std::initializer_list<std::int64_t> choices) {
     std::vector<std::int64_t> result(random() % (most_axes + 1));
@@ -405,8 +405,8 @@ TEST_SUITE("exec") {
     check_scores<double>();
   }
   TEST_CASE("attend: random axes and layouts") {
-    check_random<float>();
-    check_random<double>();
+    check_random_attends<float>();
+    check_random_attends<double>();
   }
   TEST_CASE("attend: -inf, NaN, inf and lowest") {
     check_special<float>();

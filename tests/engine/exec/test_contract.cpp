@@ -67,7 +67,7 @@ void check_streamed(const Loops& batch, const Loops& m, const Loops& n, const Lo
 }
 
 template <class T>
-void check_random(int count, std::uint32_t seed) {
+void check_random_contractions(int count, std::uint32_t seed) {
   std::mt19937 random(seed);
   const auto group = [&](std::int64_t largest, std::size_t most) {
     Loops loops;
@@ -180,9 +180,9 @@ TEST_SUITE("exec") {
   }
 
   TEST_CASE("random groups, strides and regimes") {
-    check_random<float>(300, 1);
-    check_random<double>(300, 2);
-    check_random<std::int64_t>(150, 3);
+    check_random_contractions<float>(300, 1);
+    check_random_contractions<double>(300, 2);
+    check_random_contractions<std::int64_t>(150, 3);
   }
 
   TEST_CASE("empty sums are zero and empty outputs are left alone") {

@@ -19,7 +19,7 @@ using namespace einkern::test;
 namespace {
 
 template <class From, class To>
-void check_random(std::uint32_t seed, int count, std::size_t rank, std::int64_t most) {
+void check_random_copies(std::uint32_t seed, int count, std::size_t rank, std::int64_t most) {
   std::mt19937 random(seed);
   const auto& tables = kernel::supported_kernels();
   for (int i = 0; i < count; ++i) {
@@ -46,13 +46,13 @@ void check_random(std::uint32_t seed, int count, std::size_t rank, std::int64_t 
 
 template <class From>
 void check_from() {
-  check_random<From, bool>(11, 40, 4, 9);
-  check_random<From, std::int8_t>(12, 40, 4, 9);
-  check_random<From, std::int16_t>(13, 40, 4, 9);
-  check_random<From, std::int32_t>(14, 40, 4, 9);
-  check_random<From, std::int64_t>(15, 40, 4, 9);
-  check_random<From, float>(16, 40, 4, 9);
-  check_random<From, double>(17, 40, 4, 9);
+  check_random_copies<From, bool>(11, 40, 4, 9);
+  check_random_copies<From, std::int8_t>(12, 40, 4, 9);
+  check_random_copies<From, std::int16_t>(13, 40, 4, 9);
+  check_random_copies<From, std::int32_t>(14, 40, 4, 9);
+  check_random_copies<From, std::int64_t>(15, 40, 4, 9);
+  check_random_copies<From, float>(16, 40, 4, 9);
+  check_random_copies<From, double>(17, 40, 4, 9);
 }
 
 template <class From, class To>
@@ -87,13 +87,13 @@ void check_permutation(const Dims& shape, const SmallVector<std::int64_t, 6>& or
 
 TEST_SUITE("exec") {
   TEST_CASE("copies between random views of one dtype") {
-    check_random<float, float>(1, 400, 5, 9);
-    check_random<double, double>(2, 200, 5, 9);
-    check_random<float, float>(3, 60, 3, 70);
-    check_random<double, double>(4, 40, 3, 50);
-    check_random<std::int8_t, std::int8_t>(5, 60, 3, 50);
-    check_random<std::int16_t, std::int16_t>(6, 60, 3, 50);
-    check_random<bool, bool>(7, 60, 3, 50);
+    check_random_copies<float, float>(1, 400, 5, 9);
+    check_random_copies<double, double>(2, 200, 5, 9);
+    check_random_copies<float, float>(3, 60, 3, 70);
+    check_random_copies<double, double>(4, 40, 3, 50);
+    check_random_copies<std::int8_t, std::int8_t>(5, 60, 3, 50);
+    check_random_copies<std::int16_t, std::int16_t>(6, 60, 3, 50);
+    check_random_copies<bool, bool>(7, 60, 3, 50);
   }
 
   TEST_CASE("conversions between all dtypes") {

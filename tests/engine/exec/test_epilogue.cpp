@@ -330,7 +330,7 @@ std::string random_equation(std::mt19937& random, std::map<char, std::int64_t>& 
 }
 
 template <class T>
-void check_random(unsigned seed, int count, Seen& seen) {
+void check_random_epilogues(unsigned seed, int count, Seen& seen) {
   std::mt19937 random(seed);
   const auto& tables = kernel::supported_kernels();
   for (int i = 0; i < count; ++i) {
@@ -351,8 +351,8 @@ void check_random(unsigned seed, int count, Seen& seen) {
 TEST_SUITE("exec") {
   TEST_CASE("random contractions with random epilogues") {
     Seen seen;
-    check_random<float>(1, 500, seen);
-    check_random<double>(2, 300, seen);
+    check_random_epilogues<float>(1, 500, seen);
+    check_random_epilogues<double>(2, 300, seen);
     for (int act = 0; act < static_cast<int>(Act::count); ++act) {
       CAPTURE(act);
       CHECK(seen.acts[static_cast<Act>(act)] >= 10);

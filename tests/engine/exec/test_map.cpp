@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../../engine/base/error.h"
+#include "../../support/limits.h"
 #include "threads.h"
 #include "views.h"
 
@@ -19,8 +20,6 @@ using map::Program;
 using map::Scalar;
 
 namespace {
-
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 /// (x + 2 y) where the position along the last axis is above that along the first, else x * s.
 template <class T>
@@ -45,7 +44,7 @@ Program banded(std::size_t rank) {
 }
 
 template <class T>
-void check_random(std::uint32_t seed, int count, std::size_t rank, std::int64_t most) {
+void check_random_maps(std::uint32_t seed, int count, std::size_t rank, std::int64_t most) {
   std::mt19937 random(seed);
   const auto& tables = kernel::supported_kernels();
   for (int i = 0; i < count; ++i) {
@@ -100,14 +99,14 @@ Program binary(Op op) {
 
 TEST_SUITE("exec") {
   TEST_CASE("programs over random views") {
-    check_random<float>(1, 400, 5, 9);
-    check_random<double>(2, 200, 5, 9);
-    check_random<std::int64_t>(3, 200, 5, 9);
+    check_random_maps<float>(1, 400, 5, 9);
+    check_random_maps<double>(2, 200, 5, 9);
+    check_random_maps<std::int64_t>(3, 200, 5, 9);
   }
 
   TEST_CASE("programs over views of several tiles") {
-    check_random<float>(4, 60, 3, 40);
-    check_random<double>(5, 60, 3, 40);
+    check_random_maps<float>(4, 60, 3, 40);
+    check_random_maps<double>(5, 60, 3, 40);
   }
 
   TEST_CASE("bools in and out") {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../../engine/base/error.h"
+#include "../../support/limits.h"
 #include "threads.h"
 #include "views.h"
 
@@ -17,8 +18,6 @@ using namespace einkern::test;
 using plan::ReduceOp;
 
 namespace {
-
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 /// The step that folds the marked axes of `in`; `out` has the other axes in order.
 template <class T>
@@ -75,7 +74,7 @@ std::vector<double> naive(ReduceOp op, View<T>& in, const std::vector<bool>& fol
 }
 
 template <class T>
-void check_random(std::uint32_t seed, int count, std::size_t rank, std::int64_t most) {
+void check_random_reductions(std::uint32_t seed, int count, std::size_t rank, std::int64_t most) {
   std::mt19937 random(seed);
   const auto& tables = kernel::supported_kernels();
   for (int i = 0; i < count; ++i) {
@@ -139,15 +138,15 @@ T fold_all(ReduceOp op, std::vector<T> values) {
 
 TEST_SUITE("exec") {
   TEST_CASE("folds of random axes of random views") {
-    check_random<float>(1, 600, 5, 8);
-    check_random<double>(2, 300, 5, 8);
-    check_random<std::int64_t>(3, 300, 5, 6);
+    check_random_reductions<float>(1, 600, 5, 8);
+    check_random_reductions<double>(2, 300, 5, 8);
+    check_random_reductions<std::int64_t>(3, 300, 5, 6);
   }
 
   TEST_CASE("folds longer than a block of columns or a piece") {
-    check_random<float>(4, 40, 3, 90);
-    check_random<double>(5, 40, 2, 1200);
-    check_random<std::int64_t>(6, 20, 2, 700);
+    check_random_reductions<float>(4, 40, 3, 90);
+    check_random_reductions<double>(5, 40, 2, 1200);
+    check_random_reductions<std::int64_t>(6, 20, 2, 700);
   }
 
   TEST_CASE("long folds are the same for any number of threads, and accurate") {

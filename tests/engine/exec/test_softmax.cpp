@@ -73,7 +73,7 @@ void check(SoftmaxKind kind, const Dims& shape, std::size_t axes, std::mt19937& 
 }
 
 template <class T>
-void check_random(std::uint32_t seed, int count, std::size_t rank, std::int64_t most) {
+void check_random_softmaxes(std::uint32_t seed, int count, std::size_t rank, std::int64_t most) {
   std::mt19937 random(seed);
   const auto& tables = kernel::supported_kernels();
   for (int i = 0; i < count; ++i) {
@@ -89,13 +89,13 @@ void check_random(std::uint32_t seed, int count, std::size_t rank, std::int64_t 
 
 TEST_SUITE("exec") {
   TEST_CASE("softmax over random axes of random views") {
-    check_random<float>(1, 500, 4, 9);
-    check_random<double>(2, 250, 4, 9);
+    check_random_softmaxes<float>(1, 500, 4, 9);
+    check_random_softmaxes<double>(2, 250, 4, 9);
   }
 
   TEST_CASE("softmax of larger views") {
-    check_random<float>(3, 60, 2, 70);
-    check_random<double>(4, 40, 2, 70);
+    check_random_softmaxes<float>(3, 60, 2, 70);
+    check_random_softmaxes<double>(4, 40, 2, 70);
   }
 
   TEST_CASE("softmax down columns") {

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "../../../engine/kernel/flush_denormals.h"
-#include "../../../engine/kernel/kernels.h"
+#include "aligned_array.h"
+#include "on_all_targets.h"
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>
@@ -21,44 +22,13 @@
 using namespace einkern;
 using kernel::AttendFunctions;
 using kernel::Drift;
+using namespace einkern::test;
 
 namespace {
 
-template <class T>
-constexpr T kInfinity = std::numeric_limits<T>::infinity();
-template <class T>
-constexpr T kNaN = std::numeric_limits<T>::quiet_NaN();
-
-/// An array aligned to a cache line.
-template <class T>
-struct Lined {
-  explicit Lined(std::int64_t n, T value = 0)
-      : size(n),
-        data(static_cast<T*>(
-            ::operator new (static_cast<std::size_t>(n + 1) * sizeof(T), std::align_val_t{64}))) {
-    std::fill_n(data, n, value);
-  }
-  ~Lined() { ::operator delete (data, std::align_val_t{64}); }
-  Lined(const Lined&) = delete;
-  Lined& operator=(const Lined&) = delete;
-  T& operator[](std::int64_t i) { return data[i]; }
-
-  std::int64_t size;
-  T* data;
-};
-
 template <class T, class F>
-void each_target(F&& f) {
-  for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
-    CAPTURE(kernels->target.name);
-    f(kernels->attend.of<T>());
-  }
-}
-
-template <class T>
-void fill(Lined<T>& x, std::mt19937& random, double size = 1) {
-  std::uniform_real_distribution<double> uniform(-size, size);
-  for (std::int64_t i = 0; i < x.size; ++i) x[i] = static_cast<T>(uniform(random));
+void on_attend_functions(F&& f) {
+  on_all_targets([&](const kernel::Kernels& table) { f(table.attend.of<T>()); });
 }
 
 constexpr double kLog2E = 1.4426950408889634;
@@ -67,26 +37,27 @@ template <class T>
 void check_scores() {
   std::mt19937 random(3);
   const double tolerance = sizeof(T) == 4 ? 4e-6 : 1e-14;
-  each_target<T>([&](const AttendFunctions<T>& functions) {
+  on_attend_functions<T>([&](const AttendFunctions<T>& functions) {
     for (std::int64_t vectors = 1; vectors <= functions.most_vectors; ++vectors) {
       const std::int64_t width = functions.most_vectors * functions.lanes;
       const std::int64_t rows = vectors * functions.lanes;
       for (std::int64_t keys = 0; keys <= 27; ++keys) {
         for (const std::int64_t inner : {0, 1, 5, 16, 37}) {
           for (const std::int64_t step : {std::int64_t{0}, width, std::int64_t{-1}}) {
-            Lined<T> q(inner * width), k(keys * (inner + 3) + 1), reference(width);
-            Lined<T> bias((keys + 1) * width), out(keys * width + 1, T{-7}), sums(width, T{2});
-            for (Lined<T>* x : {&q, &k, &reference, &bias}) fill(*x, random);
+            AlignedArray<T> q(inner * width), k(keys * (inner + 3) + 1), reference(width);
+            AlignedArray<T> bias((keys + 1) * width), out(keys * width + 1, T{-7}),
+                sums(width, T{2});
+            for (AlignedArray<T>* x : {&q, &k, &reference, &bias}) x->randomise(random);
             std::vector<std::int64_t> at;
             for (std::int64_t j = 0; j < keys; ++j) at.push_back((keys - 1 - j) * (inner + 3));
-            kernel::ScoreBlock<T> block{.q = q.data,
-                                        .k = k.data,
+            kernel::ScoreBlock<T> block{.q = q.data(),
+                                        .k = k.data(),
                                         .k_at = at.data(),
                                         .inner = inner,
                                         .keys = keys,
-                                        .out = out.data,
-                                        .sums = sums.data};
-            if (step != 0) block.bias = bias.data + (step < 0 ? keys : 0);
+                                        .out = out.data(),
+                                        .sums = sums.data()};
+            if (step != 0) block.bias = bias.data() + (step < 0 ? keys : 0);
             block.bias_step = step;
             const auto want = [&](std::int64_t j, std::int64_t r) {
               double sum = 0;
@@ -104,10 +75,10 @@ void check_scores() {
               worst = std::max(worst, std::abs(static_cast<double>(out[i]) - right));
             }
             // Their exponentials afterwards, or at once.
-            Lined<T> late(keys * width), late_sums(width, T{2});
-            std::copy_n(out.data, keys * width, late.data);
-            functions.weigh(late.data, keys, reference.data, late_sums.data, vectors);
-            block.reference = reference.data;
+            AlignedArray<T> late(keys * width), late_sums(width, T{2});
+            std::copy_n(out.data(), keys * width, late.data());
+            functions.weigh(late.data(), keys, reference.data(), late_sums.data(), vectors);
+            block.reference = reference.data();
             functions.scores(block, vectors);
             for (std::int64_t r = 0; r < rows; ++r) {
               double sum = 2;
@@ -127,11 +98,11 @@ void check_scores() {
             block.reference = nullptr;
             block.cap = T{3};
             functions.scores(block, vectors);
-            std::copy_n(out.data, keys * width, late.data);
-            functions.weigh(late.data, keys, reference.data, late_sums.data, vectors);
-            block.reference = reference.data;
-            Lined<T> raw(keys * width);
-            std::copy_n(out.data, keys * width, raw.data);
+            std::copy_n(out.data(), keys * width, late.data());
+            functions.weigh(late.data(), keys, reference.data(), late_sums.data(), vectors);
+            block.reference = reference.data();
+            AlignedArray<T> raw(keys * width);
+            std::copy_n(out.data(), keys * width, raw.data());
             functions.scores(block, vectors);
             for (std::int64_t i = 0; i < keys * width; ++i) {
               const std::int64_t j = i / width, r = i % width;
@@ -155,19 +126,19 @@ void check_scores() {
 template <class T>
 void check_exponential() {
   const double unit = std::numeric_limits<T>::epsilon() / 2;
-  each_target<T>([&](const AttendFunctions<T>& functions) {
+  on_attend_functions<T>([&](const AttendFunctions<T>& functions) {
     const std::int64_t width = functions.lanes;
-    Lined<T> reference(width), one(width, T{1}), out(width), sums(width);
+    AlignedArray<T> reference(width), one(width, T{1}), out(width), sums(width);
     const std::int64_t at = 0;
     const auto exp2 = [&](T x) {
-      kernel::ScoreBlock<T> block{.q = one.data,
+      kernel::ScoreBlock<T> block{.q = one.data(),
                                   .k = &x,
                                   .k_at = &at,
                                   .inner = 1,
                                   .keys = 1,
-                                  .reference = reference.data,
-                                  .out = out.data,
-                                  .sums = sums.data};
+                                  .reference = reference.data(),
+                                  .out = out.data(),
+                                  .sums = sums.data()};
       functions.scores(block, 1);
       return out[width - 1];
     };
@@ -184,12 +155,12 @@ void check_exponential() {
       worst = std::max(worst, std::abs(relative) / (2 * unit * place));
     }
     CHECK(worst <= 2.6);
-    CHECK(exp2(-kInfinity<T>) == 0);
-    CHECK(exp2(kInfinity<T>) == kInfinity<T>);
+    CHECK(exp2(-std::numeric_limits<T>::infinity()) == 0);
+    CHECK(exp2(std::numeric_limits<T>::infinity()) == std::numeric_limits<T>::infinity());
     CHECK(exp2(std::numeric_limits<T>::lowest()) == 0);
-    CHECK(exp2(std::numeric_limits<T>::max()) == kInfinity<T>);
+    CHECK(exp2(std::numeric_limits<T>::max()) == std::numeric_limits<T>::infinity());
     CHECK(exp2(static_cast<T>(low - 20)) == 0);  // flushed, not denormal
-    CHECK(std::isnan(exp2(kNaN<T>)));
+    CHECK(std::isnan(exp2(std::numeric_limits<T>::quiet_NaN())));
     for (int n = -100; n <= 100; ++n) {
       CHECK(std::abs(std::ldexp(exp2(static_cast<T>(n)), -n) - 1) <= 4 * unit);
     }
@@ -199,13 +170,18 @@ void check_exponential() {
 /// tanh over its whole range, through capped scores.
 template <class T>
 void check_cap() {
-  each_target<T>([&](const AttendFunctions<T>& functions) {
+  on_attend_functions<T>([&](const AttendFunctions<T>& functions) {
     const std::int64_t width = functions.lanes;
-    Lined<T> one(width, T{1}), out(width);
+    AlignedArray<T> one(width, T{1}), out(width);
     const std::int64_t at = 0;
     const auto tanh = [&](T x) {
-      kernel::ScoreBlock<T> block{
-          .q = one.data, .k = &x, .k_at = &at, .inner = 1, .keys = 1, .cap = 1, .out = out.data};
+      kernel::ScoreBlock<T> block{.q = one.data(),
+                                  .k = &x,
+                                  .k_at = &at,
+                                  .inner = 1,
+                                  .keys = 1,
+                                  .cap = 1,
+                                  .out = out.data()};
       functions.scores(block, 1);
       return out[width - 1];
     };
@@ -220,10 +196,10 @@ void check_cap() {
       worst = std::max(worst, static_cast<double>(std::abs(tanh(x) - want) / place));
     }
     CHECK(worst <= 3.2);
-    CHECK(tanh(kInfinity<T>) == 1);
-    CHECK(tanh(-kInfinity<T>) == -1);
+    CHECK(tanh(std::numeric_limits<T>::infinity()) == 1);
+    CHECK(tanh(-std::numeric_limits<T>::infinity()) == -1);
     CHECK(tanh(0) == 0);
-    CHECK(std::isnan(tanh(kNaN<T>)));
+    CHECK(std::isnan(tanh(std::numeric_limits<T>::quiet_NaN())));
   });
 }
 
@@ -231,29 +207,30 @@ template <class T>
 void check_values() {
   std::mt19937 random(4);
   const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-13;
-  each_target<T>([&](const AttendFunctions<T>& functions) {
+  on_attend_functions<T>([&](const AttendFunctions<T>& functions) {
     for (std::int64_t vectors = 1; vectors <= functions.most_vectors; ++vectors) {
       const std::int64_t width = functions.most_vectors * functions.lanes;
       const std::int64_t rows = vectors * functions.lanes;
       for (std::int64_t columns = 0; columns <= 27; ++columns) {
         for (const std::int64_t keys : {0, 1, 6, 50}) {
-          Lined<T> weights(keys * width), v(keys * (columns + 2) + 1), out(columns * width + 1);
-          fill(weights, random);
-          fill(v, random);
-          fill(out, random);
-          std::vector<T> before(out.data, out.data + out.size);
+          AlignedArray<T> weights(keys * width), v(keys * (columns + 2) + 1),
+              out(columns * width + 1);
+          weights.randomise(random);
+          v.randomise(random);
+          out.randomise(random);
+          std::vector<T> before(out.data(), out.data() + out.size());
           std::vector<std::int64_t> at;
           for (std::int64_t j = 0; j < keys; ++j) at.push_back((keys - 1 - j) * (columns + 2));
           for (const bool first : {false, true}) {
-            std::copy(before.begin(), before.end(), out.data);
-            functions.values({.weights = weights.data,
-                              .v = v.data,
+            std::copy(before.begin(), before.end(), out.data());
+            functions.values({.weights = weights.data(),
+                              .v = v.data(),
                               .v_at = at.data(),
                               .columns = columns,
                               .keys = keys,
                               .first = first,
-                              .out = out.data,
-                              .ahead = {v.data, at.data(), keys, columns}},
+                              .out = out.data(),
+                              .ahead = {v.data(), at.data(), keys, columns}},
                              vectors);
             double worst = 0;
             for (std::int64_t c = 0; c < columns; ++c) {
@@ -279,42 +256,43 @@ void check_values() {
 
 template <class T>
 void check_small_ones() {
-  each_target<T>([&](const AttendFunctions<T>& functions) {
+  on_attend_functions<T>([&](const AttendFunctions<T>& functions) {
     for (std::int64_t vectors = 1; vectors <= functions.most_vectors; ++vectors) {
       const std::int64_t width = functions.most_vectors * functions.lanes,
                          last = vectors * functions.lanes - 1;
-      Lined<T> sums(width, static_cast<T>(kernel::kMostSum));
-      CHECK(functions.judge(sums.data, vectors) == Drift::none);
+      AlignedArray<T> sums(width, static_cast<T>(kernel::kMostSum));
+      CHECK(functions.judge(sums.data(), vectors) == Drift::none);
       sums[last] = static_cast<T>(kernel::kMostSum * 1.01);
-      CHECK(functions.judge(sums.data, vectors) == Drift::small);
-      sums[0] = kInfinity<T>;
-      CHECK(functions.judge(sums.data, vectors) == Drift::large);
-      sums[last] = kNaN<T>;
-      CHECK(functions.judge(sums.data, vectors) == Drift::invalid);
+      CHECK(functions.judge(sums.data(), vectors) == Drift::small);
+      sums[0] = std::numeric_limits<T>::infinity();
+      CHECK(functions.judge(sums.data(), vectors) == Drift::large);
+      sums[last] = std::numeric_limits<T>::quiet_NaN();
+      CHECK(functions.judge(sums.data(), vectors) == Drift::invalid);
 
-      Lined<T> bias(2 * width, static_cast<T>(kernel::kMostBias));
-      bias[width] = -kInfinity<T>;
-      CHECK(functions.moderate(bias.data, 2 * width));
-      for (const T bad : {static_cast<T>(kernel::kMostBias * 1.01), kInfinity<T>, kNaN<T>,
-                          std::numeric_limits<T>::lowest()}) {
+      AlignedArray<T> bias(2 * width, static_cast<T>(kernel::kMostBias));
+      bias[width] = -std::numeric_limits<T>::infinity();
+      CHECK(functions.moderate(bias.data(), 2 * width));
+      for (const T bad :
+           {static_cast<T>(kernel::kMostBias * 1.01), std::numeric_limits<T>::infinity(),
+            std::numeric_limits<T>::quiet_NaN(), std::numeric_limits<T>::lowest()}) {
         bias[2 * width - 1] = bad;
-        CHECK(!functions.moderate(bias.data, 2 * width));
+        CHECK(!functions.moderate(bias.data(), 2 * width));
       }
 
-      Lined<T> scores(3 * width, T{-1}), most(width, -kInfinity<T>);
+      AlignedArray<T> scores(3 * width, T{-1}), most(width, -std::numeric_limits<T>::infinity());
       scores[width + last] = 5;
-      scores[last] = kNaN<T>;
-      functions.largest(scores.data, 3, vectors, most.data);
+      scores[last] = std::numeric_limits<T>::quiet_NaN();
+      functions.largest(scores.data(), 3, vectors, most.data());
       CHECK(most[last] == 5);
       if (last > 0) CHECK(most[0] == -1);
 
-      Lined<T> x(3 * width, T{2}), factors(width, T{0.5});
+      AlignedArray<T> x(3 * width, T{2}), factors(width, T{0.5});
       factors[last] = 4;
-      CHECK(functions.scale(x.data, 3, factors.data, vectors));
+      CHECK(functions.scale(x.data(), 3, factors.data(), vectors));
       CHECK(x[2 * width + last] == 8);
       if (last > 0) CHECK(x[2 * width] == 1);
-      x[width + last] = kInfinity<T>;
-      CHECK(!functions.scale(x.data, 3, factors.data, vectors));
+      x[width + last] = std::numeric_limits<T>::infinity();
+      CHECK(!functions.scale(x.data(), 3, factors.data(), vectors));
     }
     std::vector<T> x(21, T{3});
     functions.multiply(x.data(), 20, T{2});

@@ -11,40 +11,14 @@
 #include <random>
 #include <vector>
 
-#include "../../../engine/kernel/kernels.h"
+#include "aligned_array.h"
+#include "on_all_targets.h"
 
 using namespace einkern;
 using kernel::DecodeFunctions;
+using namespace einkern::test;
 
 namespace {
-
-template <class T>
-constexpr T kInfinity = std::numeric_limits<T>::infinity();
-
-/// Arrays that begin on a cache line.
-template <class T>
-class Lines {
- public:
-  explicit Lines(std::int64_t n, T value = T(0))
-      : data_(static_cast<T*>(
-            ::operator new (static_cast<std::size_t>(n + 1) * sizeof(T), std::align_val_t{64}))),
-        size_(n) {
-    std::fill_n(data_.get(), n, value);
-  }
-  void randomise(std::mt19937& random) {
-    std::uniform_real_distribution<float> uniform(-1, 1);
-    for (std::int64_t i = 0; i < size_; ++i) data_.get()[i] = static_cast<T>(uniform(random));
-  }
-  T* data() { return data_.get(); }
-  T& operator[](std::int64_t i) { return data_.get()[i]; }
-
- private:
-  struct Release {
-    void operator()(T* data) const { ::operator delete (data, std::align_val_t{64}); }
-  };
-  std::unique_ptr<T, Release> data_;
-  std::int64_t size_;
-};
 
 template <class T>
 std::int64_t whole_lines(std::int64_t n) {
@@ -53,11 +27,8 @@ std::int64_t whole_lines(std::int64_t n) {
 }
 
 template <class T, class F>
-void each_target(F&& f) {
-  for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
-    CAPTURE(kernels->target.name);
-    f(kernels->decode.of<T>());
-  }
+void on_decode_functions(F&& f) {
+  on_all_targets([&](const kernel::Kernels& table) { f(table.decode.of<T>()); });
 }
 
 /// Rows of keys or values, the last one first, `size + 3` apart.
@@ -69,16 +40,16 @@ std::vector<std::int64_t> backwards(std::int64_t keys, std::int64_t size) {
 
 /// T is computed in, S is what keys are stored as.
 template <class T, class S = T>
-void check_scores() {
+void check_decode_scores() {
   std::mt19937 random(1);
   const double tolerance = sizeof(T) == 4 ? 4e-6 : 1e-14;
-  each_target<T>([&](const DecodeFunctions<T>& functions) {
+  on_decode_functions<T>([&](const DecodeFunctions<T>& functions) {
     for (std::int64_t rows = 1; rows <= 9; ++rows) {
       for (std::int64_t keys = 0; keys <= 11; ++keys) {
         for (const std::int64_t inner : {0, 1, 7, 16, 37}) {
           const std::int64_t q_stride = whole_lines<T>(inner), out_stride = whole_lines<T>(keys);
-          Lines<T> q(rows * q_stride), out(rows * out_stride);
-          Lines<S> k(keys * (inner + 3));
+          AlignedArray<T> q(rows * q_stride), out(rows * out_stride);
+          AlignedArray<S> k(keys * (inner + 3));
           q.randomise(random);
           k.randomise(random);
           for (std::int64_t r = 0; r < rows; ++r) {
@@ -114,16 +85,16 @@ void check_scores() {
 }
 
 template <class T, class S = T>
-void check_values() {
+void check_decode_values() {
   std::mt19937 random(2);
   const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-14;
-  each_target<T>([&](const DecodeFunctions<T>& functions) {
+  on_decode_functions<T>([&](const DecodeFunctions<T>& functions) {
     for (std::int64_t rows = 1; rows <= 9; ++rows) {
       for (const std::int64_t keys : {0, 1, 5, 18}) {
         for (const std::int64_t columns : {0, 1, 7, 16, 37, 64, 70, 131}) {
           const std::int64_t out_stride = whole_lines<T>(columns), stride = whole_lines<T>(keys);
-          Lines<T> weights(rows * stride), out(rows * out_stride, T{2});
-          Lines<S> v(keys * (columns + 3));
+          AlignedArray<T> weights(rows * stride), out(rows * out_stride, T{2});
+          AlignedArray<S> v(keys * (columns + 3));
           weights.randomise(random);
           v.randomise(random);
           const std::vector<std::int64_t> at = backwards(keys, columns);
@@ -156,21 +127,21 @@ void check_values() {
 }
 
 template <class T>
-void check_weights() {
+void check_decode_weights() {
   constexpr std::int64_t kSize = 32;
   std::mt19937 random(3);
-  each_target<T>([&](const DecodeFunctions<T>& functions) {
-    Lines<T> x(kSize);
+  on_decode_functions<T>([&](const DecodeFunctions<T>& functions) {
+    AlignedArray<T> x(kSize);
     x.randomise(random);
     x[3] = std::numeric_limits<T>::quiet_NaN();
     x[17] = 5;
-    x[31] = -kInfinity<T>;
+    x[31] = -std::numeric_limits<T>::infinity();
     CHECK(functions.largest(x.data(), kSize) == 5);
     x[3] = 0;
-    Lines<T> natural(kSize);
+    AlignedArray<T> natural(kSize);
     std::copy_n(x.data(), kSize, natural.data());
     functions.to_base_2(x.data(), kSize);
-    CHECK(x[31] == -kInfinity<T>);
+    CHECK(x[31] == -std::numeric_limits<T>::infinity());
     const T reference = 3;
     const T sum = functions.weigh(x.data(), kSize, reference);
     double right = 0, worst = 0;
@@ -184,14 +155,14 @@ void check_weights() {
     CHECK(std::abs(static_cast<double>(sum) / right - 1) <= (sizeof(T) == 4 ? 1e-6 : 1e-14));
 
     // Finite scores stay finite, whatever their size; others stay what they are.
-    Lines<T> far(kSize, std::numeric_limits<T>::lowest());
+    AlignedArray<T> far(kSize, std::numeric_limits<T>::lowest());
     far[1] = std::numeric_limits<T>::max();
-    far[2] = kInfinity<T>;
+    far[2] = std::numeric_limits<T>::infinity();
     far[3] = std::numeric_limits<T>::quiet_NaN();
     functions.to_base_2(far.data(), kSize);
     CHECK(std::isfinite(far[0]));
     CHECK(std::isfinite(far[1]));
-    CHECK(far[2] == kInfinity<T>);
+    CHECK(far[2] == std::numeric_limits<T>::infinity());
     CHECK(std::isnan(far[3]));
   });
 }
@@ -200,19 +171,19 @@ void check_weights() {
 
 TEST_SUITE("kernel") {
   TEST_CASE("attend_decode: scores of few rows") {
-    check_scores<float>();
-    check_scores<double>();
-    check_scores<float, Float16>();
-    check_scores<float, BFloat16>();
+    check_decode_scores<float>();
+    check_decode_scores<double>();
+    check_decode_scores<float, Float16>();
+    check_decode_scores<float, BFloat16>();
   }
   TEST_CASE("attend_decode: weighted values of few rows") {
-    check_values<float>();
-    check_values<double>();
-    check_values<float, Float16>();
-    check_values<float, BFloat16>();
+    check_decode_values<float>();
+    check_decode_values<double>();
+    check_decode_values<float, Float16>();
+    check_decode_values<float, BFloat16>();
   }
   TEST_CASE("attend_decode: maxima and weights") {
-    check_weights<float>();
-    check_weights<double>();
+    check_decode_weights<float>();
+    check_decode_weights<double>();
   }
 }

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "../../../engine/kernel/kernels.h"
+#include "../../support/limits.h"
 
 using namespace einkern;
+using namespace einkern::test;
 using kernel::kNoFault;
 using kernel::MapFault;
 using kernel::TileProgram;
@@ -21,8 +23,6 @@ using map::Op;
 namespace {
 
 using Byte = std::uint8_t;  // a bool that a vector can hold
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 template <class T>
 bool same(T a, T b) {

@@ -9,42 +9,16 @@
 #include <random>
 #include <vector>
 
-#include "../../../engine/kernel/kernels.h"
+#include "matrices.h"
+#include "on_all_targets.h"
 
 using namespace einkern;
 using namespace einkern::kernel;
+using namespace einkern::test;
 
 namespace {
 
-using List = std::vector<std::int64_t>;
-
-template <class T>
-constexpr T kUntouched = T{-77};
-
-List affine(std::int64_t count, std::int64_t stride, std::int64_t first = 0) {
-  List list(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) list[static_cast<std::size_t>(i)] = first + i * stride;
-  return list;
-}
-
 std::int64_t size(const List& list) { return static_cast<std::int64_t>(list.size()); }
-
-template <class T>
-std::vector<T> random_values(std::int64_t count, std::mt19937& random) {
-  std::uniform_real_distribution<T> uniform(-1, 1);
-  std::vector<T> values(static_cast<std::size_t>(count));
-  for (T& x : values) x = uniform(random);
-  return values;
-}
-
-template <class T>
-std::int64_t mr(const Kernels& table) {
-  return sizeof(T) == 4 ? table.target.mr_f32 : table.target.mr_f64;
-}
-template <class T>
-std::int64_t nr(const Kernels& table) {
-  return sizeof(T) == 4 ? table.target.nr_f32 : table.target.nr_f64;
-}
 
 /// Positions (outer, unit, inner) whose unit stride is 1; the others lie `far` apart.
 List positions(std::int64_t outer, UnitRun unit, std::int64_t far) {
@@ -275,14 +249,6 @@ void check_vectors(const Kernels& table) {
         REQUIRE(std::abs(got - want) <= static_cast<double>(4 * rows * rows) * eps);
       }
     }
-  }
-}
-
-template <class Check>
-void on_all_targets(const Check& check) {
-  for (const Kernels* table : supported_kernels()) {
-    CAPTURE(table->target.name.data());
-    check(*table);
   }
 }
 

@@ -6,37 +6,14 @@
 #include <random>
 #include <vector>
 
-#include "../../../engine/kernel/kernels.h"
+#include "matrices.h"
+#include "on_all_targets.h"
 
 using namespace einkern;
 using namespace einkern::kernel;
+using namespace einkern::test;
 
 namespace {
-
-using List = std::vector<std::int64_t>;
-
-List affine(std::int64_t count, std::int64_t stride, std::int64_t first = 0) {
-  List list(static_cast<std::size_t>(count));
-  for (std::int64_t i = 0; i < count; ++i) list[static_cast<std::size_t>(i)] = first + i * stride;
-  return list;
-}
-
-template <class T>
-std::vector<T> random_values(std::int64_t count, std::mt19937& random) {
-  std::uniform_real_distribution<T> uniform(-1, 1);
-  std::vector<T> values(static_cast<std::size_t>(count));
-  for (T& x : values) x = uniform(random);
-  return values;
-}
-
-template <class T>
-std::int64_t mr(const Kernels& table) {
-  return sizeof(T) == 4 ? table.target.mr_f32 : table.target.mr_f64;
-}
-template <class T>
-std::int64_t nr(const Kernels& table) {
-  return sizeof(T) == 4 ? table.target.nr_f32 : table.target.nr_f64;
-}
 
 /// A b that is read where it lies gives the bits of a packed one.
 template <class T>
@@ -122,14 +99,6 @@ void check_plain_a(const Kernels& table) {
       functions.multiply(block);
       CHECK(got == want);
     }
-  }
-}
-
-template <class Check>
-void on_all_targets(const Check& check) {
-  for (const Kernels* table : supported_kernels()) {
-    CAPTURE(table->target.name.data());
-    check(*table);
   }
 }
 

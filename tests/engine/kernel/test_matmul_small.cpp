@@ -11,31 +11,14 @@
 #include <random>
 #include <vector>
 
-#include "../../../engine/kernel/kernels.h"
+#include "matrices.h"
+#include "on_all_targets.h"
 
 using namespace einkern;
 using namespace einkern::kernel;
+using namespace einkern::test;
 
 namespace {
-
-template <class T>
-constexpr T kUntouched = T{-77};
-
-template <class T>
-std::vector<T> random_values(std::size_t count, std::mt19937& random) {
-  std::uniform_real_distribution<T> uniform(-1, 1);
-  std::vector<T> values(count);
-  for (T& x : values) x = uniform(random);
-  return values;
-}
-
-template <class F>
-void on_all_targets(const F& check) {
-  for (const Kernels* table : supported_kernels()) {
-    CAPTURE(table->target.name.data());
-    check(*table);
-  }
-}
 
 /// How the matrices of a SmallBlock lie.
 enum class Place { dense, rows_interleaved, apart, turned };

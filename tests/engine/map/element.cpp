@@ -15,14 +15,6 @@ using map::Program;
 using map::Range;
 using map::Scalar;
 
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-
-double rounded(double x, DType dtype) {
-  if (dtype == f16) return static_cast<double>(widen(Float16(x)));
-  if (dtype == bf16) return static_cast<double>(widen(BFloat16(x)));
-  return dtype == f32 ? static_cast<double>(static_cast<float>(x)) : x;
-}
-
 using Wide = long double;
 
 /// An i64 result, or none where it does not fit. Exact for the results of one operation that fit.
@@ -53,7 +45,7 @@ std::optional<Value> integer_result(Op op, std::int64_t a, std::int64_t b) {
     case Op::mul:
       return checked(__builtin_mul_overflow(a, b, &result));
     case Op::floordiv:
-      if (b == 0 || (a == kLeast && b == -1)) return std::nullopt;
+      if (b == 0 || (a == std::numeric_limits<std::int64_t>::min() && b == -1)) return std::nullopt;
       return Value{0, (a / b) - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0)};
     case Op::mod:
       if (b == 0) return std::nullopt;
@@ -166,6 +158,12 @@ Value scalar_value(const Scalar& scalar, DType dtype) {
 }
 
 }  // namespace
+
+double rounded(double x, DType dtype) {
+  if (dtype == f16) return static_cast<double>(widen(Float16(x)));
+  if (dtype == bf16) return static_cast<double>(widen(BFloat16(x)));
+  return dtype == f32 ? static_cast<double>(static_cast<float>(x)) : x;
+}
 
 std::vector<std::optional<Value>> evaluate(const Program& program, const Element& element,
                                            std::span<const Scalar> scalars) {

@@ -23,6 +23,9 @@ struct Element {
   std::vector<Value> inputs;
 };
 
+/// The float of this dtype nearest to x.
+double rounded(double x, DType dtype);
+
 /// Value of every register; none where the element has no value (a fault, or an operand without).
 std::vector<std::optional<Value>> evaluate(const map::Program& program, const Element& element,
                                            std::span<const map::Scalar> scalars);

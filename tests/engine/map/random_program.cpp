@@ -7,6 +7,9 @@
 #include <iterator>
 #include <limits>
 
+#include "../../support/limits.h"
+#include "element.h"
+
 namespace einkern::test {
 namespace {
 
@@ -15,9 +18,6 @@ using map::Op;
 using map::Range;
 using map::Scalar;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr DType kLoadable[] = {boolean, i8, i16, i32, i64, f16, bf16, f32, f64};
 constexpr DType kComputed[] = {i64, f32, f64};
 
@@ -28,12 +28,6 @@ bool chance(Random& random, int percent) { return below(random, 100) < percent; 
 template <class Values>
 auto pick(Random& random, const Values& values) {
   return values[static_cast<std::size_t>(below(random, std::ssize(values)))];
-}
-
-double rounded(double x, DType dtype) {
-  if (dtype == f16) return static_cast<double>(widen(Float16(x)));
-  if (dtype == bf16) return static_cast<double>(widen(BFloat16(x)));
-  return dtype == f32 ? static_cast<double>(static_cast<float>(x)) : x;
 }
 
 double random_real(Random& random, DType dtype) {

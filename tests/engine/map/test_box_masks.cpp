@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "../../../engine/map/interval.h"
+#include "../../support/limits.h"
 
 using namespace einkern;
+using namespace einkern::test;
 using namespace einkern::map;
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 /// Builds `where(condition, load 0, -inf)` over rows q (axis 0) and keys k (axis 1). Input 0 is the
 /// score, anything; further inputs are i64 of one value per row or per key.
@@ -37,7 +37,7 @@ class Mask {
   }
   std::int32_t negate(std::int32_t a) { return program_.emit({Op::logical_not, boolean, a}); }
   void hide_unless(std::int32_t condition) {
-    program_.emit({Op::select, f32, condition, score_, scalar(f32, Scalar::of(-kInf))});
+    program_.emit({Op::select, f32, condition, score_, scalar(f32, Scalar::of(-kInfinity))});
   }
 
   const Program& program() const { return program_; }
@@ -280,10 +280,10 @@ TEST_SUITE("map") {
       const Range inputs[] = {score, bias};
       return evaluate_ranges(program, {}, inputs, {}).back();
     };
-    const Range hidden{-kInf, -kInf, false};
+    const Range hidden{-kInfinity, -kInfinity, false};
     CHECK(is_minus_infinity(with({-9, 9, false}, hidden)));
     CHECK_FALSE(is_minus_infinity(with(kAnything, hidden)));  // inf - inf and NaN show
-    CHECK_FALSE(is_minus_infinity(with({-9, 9, false}, {-kInf, 0, false})));
+    CHECK_FALSE(is_minus_infinity(with({-9, 9, false}, {-kInfinity, 0, false})));
   }
 
   TEST_CASE("finite mask values never hide") {

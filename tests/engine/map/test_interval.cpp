@@ -9,16 +9,17 @@
 #include <limits>
 #include <string>
 
+#include "../../support/limits.h"
 #include "../../support/sanitizer.h"
 #include "random_program.h"
 
 using namespace einkern;
+using namespace einkern::test;
 using namespace einkern::map;
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr Range kNan{kInf, -kInf, true};
+constexpr Range kNan{kInfinity, -kInfinity, true};
 
 /// Range of one operation over inputs of one dtype.
 Range range_of(Op op, DType dtype, const Range& a, const Range& b = {}) {
@@ -104,7 +105,7 @@ TEST_SUITE("map") {
     const auto a = static_cast<double>(0.1f), b = static_cast<double>(0.2f);
     CHECK(range_of(Op::add, f32, {a, a}, {b, b}) == numbers(sum, sum));
     CHECK(range_of(Op::add, f64, {0.1, 1}, {0.2, 2}) == numbers(0.1 + 0.2, 3));
-    CHECK(range_of(Op::add, f32, {0x1p127, 0x1p127}, {0, 0x1p127}) == numbers(0x1p127, kInf));
+    CHECK(range_of(Op::add, f32, {0x1p127, 0x1p127}, {0, 0x1p127}) == numbers(0x1p127, kInfinity));
     CHECK(range_of(Op::sub, f64, {1, 2}, {10, 20}) == numbers(-19, -8));
     CHECK(range_of(Op::mul, f64, {-2, 3}, {-5, 7}) == numbers(-15, 21));
     CHECK(range_of(Op::div, f64, {1, 2}, {-4, -2}) == numbers(-1, -0.25));
@@ -114,8 +115,8 @@ TEST_SUITE("map") {
     CHECK(range_of(Op::maximum, f64, {1, 5, true}, {3, 4}) == Range{3, 5, true});
     CHECK(range_of(Op::minimum, f64, {1, 5}, {3, 4}) == numbers(1, 4));
     CHECK(range_of(Op::floordiv, f64, {-7, 7}, {2, 2}) == numbers(-4, 3));
-    CHECK(range_of(Op::floordiv, f64, {1, 5}, {kInf, kInf}) == numbers(0, 0));
-    CHECK(range_of(Op::floordiv, f64, {-1, 5}, {kInf, kInf}) == numbers(-1, 0));
+    CHECK(range_of(Op::floordiv, f64, {1, 5}, {kInfinity, kInfinity}) == numbers(0, 0));
+    CHECK(range_of(Op::floordiv, f64, {-1, 5}, {kInfinity, kInfinity}) == numbers(-1, 0));
     CHECK(range_of(Op::mod, f64, {-7, 7}, {2, 3}) == numbers(0, 3));
     CHECK(range_of(Op::mod, f64, {1, 1.5}, {2, 3}) == numbers(1, 1.5));
     CHECK(range_of(Op::mod, f64, {-7, 7}, {-3, -2}) == numbers(-3, 0));
@@ -123,26 +124,30 @@ TEST_SUITE("map") {
   }
 
   TEST_CASE("infinities and zeros give NaN where they do") {
-    CHECK(range_of(Op::add, f64, {-kInf, 0}, {1, kInf}) == Range{-kInf, kInf, true});
-    CHECK(range_of(Op::add, f64, {-kInf, -kInf}, {1, 2}) == numbers(-kInf, -kInf));
-    CHECK(range_of(Op::add, f64, {-kInf, -kInf}, {1, kInf}) == Range{-kInf, -kInf, true});
-    CHECK(range_of(Op::sub, f64, {kInf, kInf}, {kInf, kInf}) == kNan);
-    CHECK(range_of(Op::mul, f64, {0, 5}, {kInf, kInf}) == Range{0, kInf, true});
-    CHECK(range_of(Op::mul, f64, {1, 5}, {-kInf, -kInf}) == numbers(-kInf, -kInf));
-    CHECK(range_of(Op::mul, f64, {0, 0}, {-kInf, kInf}) == Range{0, 0, true});
-    CHECK(range_of(Op::div, f64, {1, 2}, {0, 1}) == numbers(-kInf, kInf));
-    CHECK(range_of(Op::div, f64, {0, 2}, {0, 1}) == Range{-kInf, kInf, true});
-    CHECK(range_of(Op::div, f64, {kInf, kInf}, {kInf, kInf}) == kNan);
-    CHECK(range_of(Op::div, f64, {1, kInf}, {2, kInf}) == Range{0, kInf, true});
-    CHECK(range_of(Op::floordiv, f64, {kInf, kInf}, {1, 1}).maybe_nan);
+    CHECK(range_of(Op::add, f64, {-kInfinity, 0}, {1, kInfinity}) ==
+          Range{-kInfinity, kInfinity, true});
+    CHECK(range_of(Op::add, f64, {-kInfinity, -kInfinity}, {1, 2}) ==
+          numbers(-kInfinity, -kInfinity));
+    CHECK(range_of(Op::add, f64, {-kInfinity, -kInfinity}, {1, kInfinity}) ==
+          Range{-kInfinity, -kInfinity, true});
+    CHECK(range_of(Op::sub, f64, {kInfinity, kInfinity}, {kInfinity, kInfinity}) == kNan);
+    CHECK(range_of(Op::mul, f64, {0, 5}, {kInfinity, kInfinity}) == Range{0, kInfinity, true});
+    CHECK(range_of(Op::mul, f64, {1, 5}, {-kInfinity, -kInfinity}) ==
+          numbers(-kInfinity, -kInfinity));
+    CHECK(range_of(Op::mul, f64, {0, 0}, {-kInfinity, kInfinity}) == Range{0, 0, true});
+    CHECK(range_of(Op::div, f64, {1, 2}, {0, 1}) == numbers(-kInfinity, kInfinity));
+    CHECK(range_of(Op::div, f64, {0, 2}, {0, 1}) == Range{-kInfinity, kInfinity, true});
+    CHECK(range_of(Op::div, f64, {kInfinity, kInfinity}, {kInfinity, kInfinity}) == kNan);
+    CHECK(range_of(Op::div, f64, {1, kInfinity}, {2, kInfinity}) == Range{0, kInfinity, true});
+    CHECK(range_of(Op::floordiv, f64, {kInfinity, kInfinity}, {1, 1}).maybe_nan);
     CHECK(range_of(Op::mod, f64, {1, 2}, {0, 0}) == kNan);
-    CHECK(range_of(Op::mod, f64, {1, kInf}, {1, 2}) == Range{0, 2, true});
+    CHECK(range_of(Op::mod, f64, {1, kInfinity}, {1, 2}) == Range{0, 2, true});
     CHECK(range_of(Op::sqrt, f64, {-1, 4}) == Range{0, 2, true});
     CHECK(range_of(Op::sqrt, f64, {-2, -1}) == kNan);
     CHECK(range_of(Op::log, f64, {-2, -1}) == kNan);
-    CHECK(range_of(Op::log, f32, {0, 0}) == numbers(-kInf, -kInf));
-    CHECK(range_of(Op::log, f32, {-1, 0}) == Range{-kInf, -kInf, true});
-    CHECK(range_of(Op::rsqrt, f64, {0, 4}) == numbers(-kInf, kInf));
+    CHECK(range_of(Op::log, f32, {0, 0}) == numbers(-kInfinity, -kInfinity));
+    CHECK(range_of(Op::log, f32, {-1, 0}) == Range{-kInfinity, -kInfinity, true});
+    CHECK(range_of(Op::rsqrt, f64, {0, 4}) == numbers(-kInfinity, kInfinity));
     CHECK(range_of(Op::exp, f64, kNan) == kNan);
     CHECK(range_of(Op::maximum, f64, kNan, {1, 2}) == kNan);
   }
@@ -156,14 +161,14 @@ TEST_SUITE("map") {
     check_around(range_of(Op::pow, f64, {-3, 2}, {2, 2}), 0, 9, 0x1p-48);
     check_around(range_of(Op::pow, f64, {-3, 2}, {3, 3}), -27, 8, 0x1p-48);
     check_around(range_of(Op::pow, f64, {-4, -2}, {-1, -1}), -0.5, -0.25, 0x1p-48);
-    CHECK(range_of(Op::exp, f32, {-kInf, -200}).low == 0);
-    CHECK(range_of(Op::exp, f32, {-kInf, -200}).high < 1e-40);
-    CHECK(range_of(Op::exp, f32, {-kInf, -kInf}) == numbers(0, 0));
+    CHECK(range_of(Op::exp, f32, {-kInfinity, -200}).low == 0);
+    CHECK(range_of(Op::exp, f32, {-kInfinity, -200}).high < 1e-40);
+    CHECK(range_of(Op::exp, f32, {-kInfinity, -kInfinity}) == numbers(0, 0));
     CHECK(range_of(Op::exp, f32, {88.8, 100}).low < 3.41e38);  // the kernel may still be finite
-    CHECK(range_of(Op::tanh, f64, {-kInf, 100}) == numbers(-1, 1));
-    CHECK(range_of(Op::sigmoid, f64, {-kInf, kInf}) == numbers(0, 1));
+    CHECK(range_of(Op::tanh, f64, {-kInfinity, 100}) == numbers(-1, 1));
+    CHECK(range_of(Op::sigmoid, f64, {-kInfinity, kInfinity}) == numbers(0, 1));
     CHECK(range_of(Op::sigmoid, f64, {-740, -735}).high > 5e-320);
-    CHECK(range_of(Op::erf, f32, {-kInf, kInf}) == numbers(-1, 1));
+    CHECK(range_of(Op::erf, f32, {-kInfinity, kInfinity}) == numbers(-1, 1));
   }
 
   TEST_CASE("pow is a number at NaN to the 0 and 1 to the NaN") {
@@ -172,7 +177,7 @@ TEST_SUITE("map") {
     CHECK(range_of(Op::pow, f64, {1, 2}, kNan) == Range{1, 1, true});
     CHECK(range_of(Op::pow, f64, {2, 3}, kNan) == kNan);
     CHECK(range_of(Op::pow, f64, {-1, 3}, {0.5, 0.5}) == kAnything);
-    CHECK(range_of(Op::pow, f64, {0, 1}, {-1, 1}) == numbers(-kInf, kInf));  // (-0)^-1
+    CHECK(range_of(Op::pow, f64, {0, 1}, {-1, 1}) == numbers(-kInfinity, kInfinity));  // (-0)^-1
   }
 
   TEST_CASE("integers are exact up to 2^53, rounded outward beyond, and cut at overflow") {
@@ -251,7 +256,7 @@ TEST_SUITE("map") {
     CHECK(cast_of(f64, i64, {-1.5, 2.5, true}) == numbers(-1, 2));
     CHECK(cast_of(f64, i8, {-1e9, 2.5}) == numbers(-128, 2));
     CHECK(cast_of(f64, i8, {1000, 2000}) == numbers(-128, 127));  // every element faults
-    CHECK(cast_of(f64, f32, {0.1, 1e300}) == numbers(static_cast<double>(0.1f), kInf));
+    CHECK(cast_of(f64, f32, {0.1, 1e300}) == numbers(static_cast<double>(0.1f), kInfinity));
     CHECK(cast_of(i64, f32, {0x1p24 + 1, 0x1p24 + 3}) == numbers(0x1p24, 0x1p24 + 4));
     CHECK(cast_of(boolean, f32, {0, 1}) == numbers(0, 1));
     CHECK(cast_of(i32, i8, {-5, 1000}) == numbers(-5, 127));
@@ -278,7 +283,7 @@ TEST_SUITE("map") {
     CHECK(range_of(Op::equal, f32, kNan, kNan) == no);
     CHECK(range_of(Op::not_equal, f32, kNan, kNan) == yes);
     CHECK(range_of(Op::not_equal, f32, {4, 4, true}, {4, 4}) == either);
-    CHECK(range_of(Op::equal, f32, {-kInf, -kInf}, {-kInf, -kInf}) == yes);
+    CHECK(range_of(Op::equal, f32, {-kInfinity, -kInfinity}, {-kInfinity, -kInfinity}) == yes);
     CHECK(range_of(Op::logical_not, boolean, {0, 0}) == yes);
     CHECK(range_of(Op::logical_and, boolean, {0, 1}, {0, 0}) == no);
     CHECK(range_of(Op::logical_and, boolean, {0, 1}, {1, 1}) == either);
@@ -295,15 +300,15 @@ TEST_SUITE("map") {
       const Range inputs[] = {condition, {1, 2, true}, no};
       return evaluate_ranges(program, {}, inputs, {}).back();
     };
-    CHECK(with({1, 1}, {-kInf, -kInf}) == Range{1, 2, true});
-    CHECK(with({0, 1}, {-kInf, -kInf}) == Range{-kInf, 2, true});
+    CHECK(with({1, 1}, {-kInfinity, -kInfinity}) == Range{1, 2, true});
+    CHECK(with({0, 1}, {-kInfinity, -kInfinity}) == Range{-kInfinity, 2, true});
     CHECK(with({0, 1}, kNan) == Range{1, 2, true});
-    CHECK(with({0, 0}, {-kInf, -kInf}) == numbers(-kInf, -kInf));
-    CHECK(is_minus_infinity(with({0, 0}, {-kInf, -kInf})));
-    CHECK_FALSE(is_minus_infinity(with({0, 0}, {-kInf, -kInf, true})));
-    CHECK_FALSE(is_minus_infinity(with({0, 1}, {-kInf, -kInf})));
+    CHECK(with({0, 0}, {-kInfinity, -kInfinity}) == numbers(-kInfinity, -kInfinity));
+    CHECK(is_minus_infinity(with({0, 0}, {-kInfinity, -kInfinity})));
+    CHECK_FALSE(is_minus_infinity(with({0, 0}, {-kInfinity, -kInfinity, true})));
+    CHECK_FALSE(is_minus_infinity(with({0, 1}, {-kInfinity, -kInfinity})));
     CHECK_FALSE(is_minus_infinity(kNan));
-    CHECK_FALSE(is_minus_infinity({kInf, kInf}));
+    CHECK_FALSE(is_minus_infinity({kInfinity, kInfinity}));
     CHECK_FALSE(is_minus_infinity({-3e38, -3e38}));
   }
 
@@ -320,7 +325,7 @@ TEST_SUITE("map") {
     const auto both = program.emit({Op::logical_and, boolean, causal, within});
     const auto hidden = program.emit({.op = Op::scalar, .dtype = f32, .arg = 1});
     program.emit({Op::select, f32, both, scaled, hidden});
-    const Scalar scalars[] = {Scalar::of(0.125), Scalar::of(-kInf)};
+    const Scalar scalars[] = {Scalar::of(0.125), Scalar::of(-kInfinity)};
     const auto on = [&](IndexRange rows, IndexRange keys, const Range& lengths) {
       const IndexRange axes[] = {rows, keys};
       const Range inputs[] = {kAnything, lengths};
@@ -389,7 +394,7 @@ TEST_SUITE("map") {
         if (faulty) CHECK(fault_possible);
         if (faulty) continue;
         ++seen;
-        hidden += is_float(cut.dtype()) && values.back()->real == -kInf;
+        hidden += is_float(cut.dtype()) && values.back()->real == -kInfinity;
         const auto same = test::evaluate(cut, element, made.scalars).back();
         REQUIRE(same.has_value());
         if (!test::same_bits(cut.dtype(), *same, *values.back())) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // npy: files written by NumPy give its values, and tensors give its bytes.
-#include "../../../../engine/tensor/io/npy.h"
 
 #include <doctest/doctest.h>
 
@@ -13,23 +12,17 @@
 #include <vector>
 
 #include "../../../../engine/tensor/create.h"
+#include "npy_text.h"
 #include "scratch.h"
 
 using namespace einkern;
-using test::read_text;
-using test::ScratchFolder;
+using namespace einkern::test;
 
 namespace {
-
-std::filesystem::path golden(const std::string& name) {
-  return std::filesystem::path(EINKERN_TEST_DATA) / "npy" / (name + ".npy");
-}
 
 std::string text_of(const std::vector<std::byte>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-
-Tensor parse(const std::string& text) { return parse_npy(std::as_bytes(std::span(text))); }
 
 /// Loads by every route, requires that they agree, and returns the mapped one.
 Tensor load(const std::string& name) {
@@ -99,7 +92,7 @@ TEST_SUITE("io") {
     file[file.size() - 2] = '\x02';
     file[file.size() - 1] = '\xff';
     ScratchFolder folder;
-    test::write_text(folder / "odd.npy", file);
+    write_text(folder / "odd.npy", file);
     const std::vector<bool> want{true, false, true, false, true, true};
     CHECK(load_npy(folder / "odd.npy").to_vector<bool>() == want);
     CHECK(parse(file).to_vector<bool>() == want);
@@ -200,7 +193,7 @@ TEST_SUITE("io") {
     const double values[] = {1.5, -2.5};
     file.append(reinterpret_cast<const char*>(values), sizeof values);
     ScratchFolder folder;
-    test::write_text(folder / "askew.npy", file);
+    write_text(folder / "askew.npy", file);
     for (const bool mmap : {true, false}) {
       const Tensor tensor = load_npy(folder / "askew.npy", {.mmap = mmap});
       CHECK_FALSE(tensor.read_only());

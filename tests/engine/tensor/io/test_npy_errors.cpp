@@ -9,16 +9,13 @@
 #include <vector>
 
 #include "../../../../engine/base/error.h"
-#include "../../../../engine/tensor/io/npy.h"
+#include "npy_text.h"
 #include "scratch.h"
 
 using namespace einkern;
+using namespace einkern::test;
 
 namespace {
-
-std::filesystem::path golden(const std::string& name) {
-  return std::filesystem::path(EINKERN_TEST_DATA) / "npy" / (name + ".npy");
-}
 
 /// A file with this dictionary, padded by nothing, and this many bytes of data.
 std::string file_with(const std::string& dict, std::size_t data_bytes = 0) {
@@ -33,8 +30,6 @@ std::string with_shape(const std::string& shape) {
   return "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
 }
 
-Tensor parse(const std::string& text) { return parse_npy(std::as_bytes(std::span(text))); }
-
 /// The message of the error, or what the tensor looks like when there is none.
 std::string error_of(const std::string& file) {
   try {
@@ -48,7 +43,7 @@ std::string error_of(const std::string& file) {
 
 TEST_SUITE("io") {
   TEST_CASE("messages name the function and the file") {
-    test::ScratchFolder folder;
+    ScratchFolder folder;
     const auto path = folder / "a.npy";
     const std::string quoted = fmt::format("'{}'", path.string());
     CHECK_THROWS_WITH_AS(
@@ -59,7 +54,7 @@ TEST_SUITE("io") {
         ("load_npy: '" + folder.path().string() + "': cannot read: is a directory").c_str(),
         IoError);
     for (const std::string content : {"", "PK\3\4", "x"}) {
-      test::write_text(path, content);
+      write_text(path, content);
       for (const bool mmap : {true, false}) {
         CHECK_THROWS_WITH_AS(
             load_npy(path, {.mmap = mmap}),
@@ -88,13 +83,13 @@ TEST_SUITE("io") {
 
   TEST_CASE("every truncation is an error") {
     for (const char* name : {"little_f4", "version_2_f4", "bool", "scalar_f8", "empty_0x3_f4"}) {
-      const std::string file = test::read_text(golden(name));
+      const std::string file = read_text(golden(name));
       for (std::size_t size = 0; size < file.size(); ++size) {
         CAPTURE(size);
         CHECK(error_of(file.substr(0, size)).starts_with("parse_npy: "));
       }
     }
-    const std::string file = test::read_text(golden("little_f4"));
+    const std::string file = read_text(golden("little_f4"));
     CHECK(error_of(file.substr(0, 9)) ==
           "parse_npy: the file ends inside its header, after 9 bytes");
     CHECK(error_of(file.substr(0, 50)) ==
@@ -106,7 +101,7 @@ TEST_SUITE("io") {
   }
 
   TEST_CASE("versions") {
-    std::string file = test::read_text(golden("little_f4"));
+    std::string file = read_text(golden("little_f4"));
     for (const auto& [major, minor, text] : {std::tuple{'\0', '\0', "0.0"},
                                              {'\4', '\0', "4.0"},
                                              {'\1', '\1', "1.1"},
@@ -186,7 +181,7 @@ TEST_SUITE("io") {
     std::mt19937 generator(11);
     int refused = 0, read = 0;
     for (const char* name : {"little_f4", "version_3_f4", "big_fortran_f2", "bool"}) {
-      const std::string file = test::read_text(golden(name));
+      const std::string file = read_text(golden(name));
       for (int round = 0; round < 5000; ++round) {
         std::string damaged = file;
         for (std::uint32_t i = 0; i <= generator() % 3; ++i) {
