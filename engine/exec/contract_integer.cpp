@@ -23,9 +23,7 @@ void run_integer(const plan::Contract& step, const Frame& frame) {
   auto* c = reinterpret_cast<std::int64_t*>(frame.address(step.c));
   const std::int64_t rows = extent(step.m), columns = extent(step.n), sums = extent(step.k);
   const std::int64_t tiles = extent(step.batch) * rows;
-  std::vector<std::int64_t> k_a(static_cast<std::size_t>(sums)), k_b(k_a);
-  list_offsets(step.k, &Loop::a, k_a.data());
-  list_offsets(step.k, &Loop::b, k_b.data());
+  const OffsetList k_a(step.k, &Loop::a), k_b(step.k, &Loop::b);
   const double work =
       static_cast<double>(tiles) * static_cast<double>(columns) * static_cast<double>(sums);
   parallel_for(tiles, work, [&](std::int64_t tile) {

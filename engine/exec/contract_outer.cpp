@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
-#include <vector>
 
 #include "boxes.h"
 #include "contract.h"
@@ -68,8 +67,8 @@ class Products {
         groups_(divide_up(rows_.size, group_)) {
     if (!step.epilogue) return;
     epilogue_.emplace(step, frame);
-    for (std::int64_t r = 0; r < group_; ++r) rows_at_.push_back(r * rows_.c);
-    for (std::int64_t i = 0; i < piece_; ++i) columns_at_.push_back(i * columns_.c);
+    rows_at_ = OffsetList({Loop{.size = group_, .c = rows_.c}}, &Loop::c);
+    columns_at_ = OffsetList({Loop{.size = piece_, .c = columns_.c}}, &Loop::c);
   }
 
   void run() const {
@@ -155,7 +154,7 @@ class Products {
   const std::int64_t piece_, pieces_;  // of the columns
   const std::int64_t group_, groups_;  // of rows that are short
   std::optional<Epilogue> epilogue_;   // applied block by block
-  std::vector<std::int64_t> rows_at_, columns_at_;
+  OffsetList rows_at_, columns_at_;
 };
 
 /// Do both operands go along c's unit stride, or stay where they are?

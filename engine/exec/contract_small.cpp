@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "../base/small_vector.h"
 #include "boxes.h"
@@ -195,11 +194,9 @@ class SmallProducts {
 
   /// What becomes of some matrices, which lie in the stage unless they are where they belong.
   void finish(EpilogueTask& last, T* c, std::int64_t count, T* staged) const {
-    std::vector<std::int64_t> rows;
-    rows.reserve(static_cast<std::size_t>(count * rows_));
-    for (std::int64_t e = 0; e < count; ++e) {
-      for (const std::int64_t row : m_c_) rows.push_back(e * inner_.c + row);
-    }
+    plan::Loops loops{{.size = count, .c = inner_.c}};
+    loops.insert(loops.end(), step_.m.begin(), step_.m.end());
+    const OffsetList rows(loops, &Loop::c);
     last.apply({.first = c - c_,
                 .rows = rows.data(),
                 .row_count = count * rows_,

@@ -3,6 +3,7 @@
 // another while the box before is multiplied, the result written around the caches.
 #include <algorithm>
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 
 #include "../base/machine.h"
@@ -26,7 +27,8 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b;
 template <class T>
 class StreamedProduct {
  public:
-  StreamedProduct(const plan::Contract& step, const Frame& frame, const StreamLayout& layout)
+  StreamedProduct(const plan::Contract& step, const Frame& frame, const StreamLayout& layout,
+                  std::pmr::memory_resource* tables)
       : step_(step),
         frame_(frame),
         layout_(layout),
@@ -38,14 +40,14 @@ class StreamedProduct {
         c_(reinterpret_cast<T*>(frame.address(step.c))),
         row_count_(extent(step.m)),
         step_count_(extent(step.k)),
-        steps_a_(offsets_of(layout.steps, &Loop::a)),
-        steps_b_(offsets_of(layout.steps, &Loop::b)),
-        rows_c_(offsets_of(layout.rows, &Loop::c)) {
-    rows_c_.resize(rows_c_.size() + kernel::kStreamSlack);
+        steps_a_(layout.steps, &Loop::a),
+        steps_b_(layout.steps, &Loop::b),
+        rows_c_(static_cast<std::size_t>(row_count_ + kernel::kStreamSlack), tables) {
+    list_offsets(layout.rows, &Loop::c, rows_c_.data());
     stream_ = streams();
     // Shorter runs are better met by a pass of their own.
     constexpr std::int64_t kLeastRun = 32;
-    StreamBox box;
+    StreamBox box(tables);
     box.set(layout, 0, lanes_);
     if (step.epilogue && box.run >= kLeastRun) epilogue_.emplace(step, frame);
   }
@@ -65,12 +67,6 @@ class StreamedProduct {
 
  private:
   static constexpr std::int64_t kMostStaged = StreamWriter<T>::kMostElements;
-
-  static OffsetTable offsets_of(const plan::Loops& loops, StrideOf stride) {
-    OffsetTable table(static_cast<std::size_t>(extent(loops)));
-    list_offsets(loops, stride, table.data());
-    return table;
-  }
 
   /// Boxes of columns, one after another, meet rows that were packed once.
   void run_near() const {
@@ -111,7 +107,7 @@ class StreamedProduct {
   };
 
   ScratchBlock pack_rows() const {
-    const OffsetTable rows = offsets_of(layout_.rows, &Loop::a);
+    const OffsetList rows(layout_.rows, &Loop::a);
     ScratchBlock memory(static_cast<std::size_t>(row_count_ * step_count_) * sizeof(T));
     T* const packed = memory.as<T>();
     const std::int64_t groups = static_cast<std::int64_t>(layout_.first_row.size()) - 1;
@@ -235,11 +231,12 @@ class StreamedProduct {
 
   /// One box of columns, packed once; tasks take groups of rows.
   void run_far() const {
-    const OffsetTable rows = offsets_of(layout_.rows, &Loop::a);
+    const OffsetList rows(layout_.rows, &Loop::a);
     const ScratchBlock memory(static_cast<std::size_t>(box_elements()) * sizeof(T));
     T* const packed = memory.as<T>();
     std::fill(packed, packed + box_elements(), T{0});
-    StreamBox box;
+    std::pmr::monotonic_buffer_resource tables(kPooled, pool_resource());
+    StreamBox box(&tables);
     box.set(layout_, 0, lanes_);
     functions_.pack(pack_of(box, packed));
     const std::int64_t groups = static_cast<std::int64_t>(layout_.first_row.size()) - 1;
@@ -268,7 +265,8 @@ class StreamedProduct {
     for (T* const packed : scratch.x) {
       if (layout_.largest_box() % lanes_ != 0) std::fill(packed, packed + box_elements(), T{0});
     }
-    StreamBox boxes[2];
+    std::pmr::monotonic_buffer_resource tables(kPooled, pool_resource());
+    StreamBox boxes[2]{StreamBox(&tables), StreamBox(&tables)};
     StreamPack<T> packs[2];
     boxes[0].set(layout_, first, lanes_);
     packs[0] = pack_of(boxes[0], scratch.x[0]);
@@ -296,7 +294,7 @@ class StreamedProduct {
   const T *const a_, *const b_;
   T* const c_;
   const std::int64_t row_count_, step_count_;
-  const OffsetTable steps_a_, steps_b_;
+  const OffsetList steps_a_, steps_b_;
   bool stream_ = false;
   OffsetTable rows_c_;                // and kStreamSlack more
   std::optional<Epilogue> epilogue_;  // applied group by group
@@ -305,9 +303,10 @@ class StreamedProduct {
 }  // namespace
 
 bool run_stream(const plan::Contract& step, const Frame& frame) {
-  const auto layout = stream_layout(step, frame.kernels);
+  std::pmr::monotonic_buffer_resource tables(kPooled, pool_resource());
+  const auto layout = stream_layout(step, frame.kernels, &tables);
   if (!layout) return false;
-  with_float(step, [&]<class T>(T) { StreamedProduct<T>(step, frame, *layout).run(); });
+  with_float(step, [&]<class T>(T) { StreamedProduct<T>(step, frame, *layout, &tables).run(); });
   return true;
 }
 

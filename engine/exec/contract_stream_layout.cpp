@@ -24,6 +24,14 @@ std::int64_t even_part(std::int64_t size, std::int64_t wanted, std::int64_t mult
   return std::min(size, divide_up(divide_up(size, parts), multiple) * multiple);
 }
 
+/// By insertion: the lists are short, and std::stable_sort allocates.
+template <class List, class Less>
+void sort_stably(List& list, const Less& less) {
+  for (auto last = list.begin(); last != list.end(); ++last) {
+    std::rotate(std::upper_bound(list.begin(), last, *last, less), last, last + 1);
+  }
+}
+
 /// Positions that are neighbours in c within a box.
 std::int64_t run_of(const Loops& columns, const Dims& size) {
   std::int64_t run = 1, extent = 1;
@@ -103,14 +111,15 @@ std::int64_t StreamLayout::largest_box() const {
 }
 
 std::optional<StreamLayout> stream_layout(const plan::Contract& step,
-                                          const kernel::Kernels& kernels) {
+                                          const kernel::Kernels& kernels,
+                                          std::pmr::memory_resource* tables) {
   if (!step.batch.empty() || step.m.empty() || step.n.empty() || step.k.empty()) return {};
   const auto bytes = static_cast<std::int64_t>(size_of(step.c.dtype));
   const std::int64_t lanes = std::max<std::int64_t>(1, kernels.target.vector_bytes / bytes);
   const std::int64_t tallest = bytes == 4 ? kernels.stream.f32.rows : kernels.stream.f64.rows;
   if (step.n.back().c != 1 || step.n.back().size < lanes) return {};
 
-  StreamLayout layout;
+  StreamLayout layout(tables);
   layout.steps = step.k;
   const auto unit_b = [](const Loop& loop) { return loop.b == 1; };
   Loops rest(step.n.rbegin(), step.n.rend());
@@ -154,13 +163,13 @@ std::optional<StreamLayout> stream_layout(const plan::Contract& step,
   }
   // The next box continues what this one has read: its pages are known, its lines near.
   for (std::size_t l = 0; l < columns.size(); ++l) layout.order.push_back(l);
-  std::stable_sort(layout.order.begin(), layout.order.end(), [&](std::size_t x, std::size_t y) {
+  sort_stably(layout.order, [&](std::size_t x, std::size_t y) {
     return std::abs(columns[x].b) < std::abs(columns[y].b);
   });
   // Rows.
   layout.rows = step.m;
-  std::stable_sort(layout.rows.begin(), layout.rows.end(),
-                   [](const Loop& x, const Loop& y) { return std::abs(x.c) > std::abs(y.c); });
+  sort_stably(layout.rows,
+              [](const Loop& x, const Loop& y) { return std::abs(x.c) > std::abs(y.c); });
   const std::int64_t run = run_of(columns, layout.cut), row_count = extent(step.m);
   const std::int64_t line = 64 / bytes;
   std::int64_t joined_rows = 1;
@@ -236,15 +245,15 @@ void StreamBox::widen(OffsetTable& table, const StreamLayout& layout, std::size_
 }
 
 void StreamBox::list_places(const StreamLayout& layout, std::int64_t lanes) {
-  OffsetTable at{0};
-  widen(at, layout, 0, &Loop::c);
-  positions = static_cast<std::int64_t>(at.size());
+  places_ = {0};
+  widen(places_, layout, 0, &Loop::c);
+  positions = static_cast<std::int64_t>(places_.size());
   run = run_of(layout.columns, size_);
   group_panels = group_of(run, positions, lanes);
   const auto every = [&](std::int64_t step, OffsetTable& table) {
     table.clear();
     for (std::int64_t p = 0; p < positions; p += step) {
-      table.push_back(at[static_cast<std::size_t>(p)]);
+      table.push_back(places_[static_cast<std::size_t>(p)]);
     }
   };
   every(run, run_at);

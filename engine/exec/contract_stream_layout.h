@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -15,10 +16,12 @@
 
 namespace einkern::exec {
 
-using OffsetTable = std::vector<std::int64_t>;
+using OffsetTable = std::pmr::vector<std::int64_t>;
 
 /// The columns (loops n) of a contraction, cut into a grid of boxes, and its rows, cut into groups.
 struct StreamLayout {
+  explicit StreamLayout(std::pmr::memory_resource* tables) : first_row(tables) {}
+
   kernel::StreamRead read = kernel::StreamRead::lanes;
   plan::Loops lanes;    // loops that are contiguous in c, from the inside out, cut as one
   plan::Loops columns;  // those as one, then the others; across: the operand's unit stride second
@@ -35,12 +38,17 @@ struct StreamLayout {
   std::int64_t largest_box() const;
 };
 
-/// The layout of a step on a target; nothing where streaming cannot run it.
+/// The layout of a step on a target, its tables in this memory; nothing where streaming cannot run
+/// it.
 std::optional<StreamLayout> stream_layout(const plan::Contract& step,
-                                          const kernel::Kernels& kernels);
+                                          const kernel::Kernels& kernels,
+                                          std::pmr::memory_resource* tables);
 
 /// One box of columns as the kernels see it.
 struct StreamBox {
+  explicit StreamBox(std::pmr::memory_resource* tables)
+      : run_at(tables), vector_at(tables), rows(tables), outer(tables), places_(tables) {}
+
   OffsetTable run_at, vector_at;  // places in c
   OffsetTable rows, outer;        // sources
   std::int64_t positions = 0, run = 1, group_panels = 1, read_run = 1, row_count = 0;
@@ -56,6 +64,7 @@ struct StreamBox {
   void list_sources(const StreamLayout& layout);
 
   Dims size_;
+  OffsetTable places_;              // of all positions in c
   std::int64_t first_listed_ = -1;  // first lane of `rows`
 };
 

@@ -2,14 +2,14 @@
 // Runs the steps of a plan in order, giving temporaries memory and taking it back.
 #include "execute.h"
 
-#include <memory>
+#include <span>
 #include <variant>
 
 #include "../base/error.h"
 #include "../plan/operands.h"
-#include "../tensor/storage.h"
 #include "frame.h"
 #include "parallel.h"
+#include "scratch.h"
 
 namespace einkern::exec {
 namespace {
@@ -18,6 +18,16 @@ namespace {
 class Temporaries {
  public:
   explicit Temporaries(const plan::Plan& plan, Frame& frame) : plan_(plan), frame_(frame) {}
+  Temporaries(const Temporaries&) = delete;
+  Temporaries& operator=(const Temporaries&) = delete;
+  /// Gives back what a failed step left.
+  ~Temporaries() {
+    for (std::size_t id = 0; id < plan_.values.size(); ++id) {
+      if (plan_.values[id].role == plan::Value::Role::temporary) {
+        release(static_cast<plan::ValueId>(id));
+      }
+    }
+  }
 
   /// Gives the value memory if it is a temporary without any.
   void place(plan::ValueId value) {
@@ -25,24 +35,24 @@ class Temporaries {
     if (value < 0 || frame_.values[id] != nullptr) return;
     const plan::Value& of_plan = plan_.values[id];
     if (of_plan.role != plan::Value::Role::temporary) return;  // an empty tensor may lie nowhere
-    const auto bytes =
-        static_cast<std::size_t>(element_count(of_plan.layout.shape)) * size_of(of_plan.dtype);
-    if (storages_.empty()) storages_.resize(plan_.values.size());
-    storages_[id] = Storage::allocate(bytes);
-    frame_.values[id] = static_cast<std::byte*>(storages_[id]->data());
+    frame_.values[id] = take_scratch(bytes_of(of_plan));
   }
 
   /// An empty one may never have been written.
-  void release(plan::ValueId value) {
-    if (frame_.values[static_cast<std::size_t>(value)] == nullptr) return;
-    storages_[static_cast<std::size_t>(value)].reset();
-    frame_.values[static_cast<std::size_t>(value)] = nullptr;
+  void release(plan::ValueId value) noexcept {
+    std::byte*& memory = frame_.values[static_cast<std::size_t>(value)];
+    if (memory != nullptr)
+      give_scratch(memory, bytes_of(plan_.values[static_cast<std::size_t>(value)]));
+    memory = nullptr;
   }
 
  private:
+  static std::size_t bytes_of(const plan::Value& value) {
+    return static_cast<std::size_t>(element_count(value.layout.shape)) * size_of(value.dtype);
+  }
+
   const plan::Plan& plan_;
   Frame& frame_;
-  std::vector<std::shared_ptr<Storage>> storages_;  // by ValueId; empty as long as none has memory
 };
 
 void run_steps(const plan::Plan& plan, Frame& frame) {
@@ -63,13 +73,15 @@ void execute(const plan::Plan& plan, const Bindings& bindings, int threads) {
   EINKERN_CHECK(bindings.inputs.size() == plan.inputs.size());
   EINKERN_CHECK(bindings.outputs.size() == plan.outputs.size());
   EINKERN_CHECK(bindings.scalars.size() == static_cast<std::size_t>(plan.scalars));
-  std::vector<map::Scalar> scalars;
+  SmallVector<map::Scalar, 16> scalars;
   if (!plan.constants.empty()) {
     scalars.assign(bindings.scalars.begin(), bindings.scalars.end());
     scalars.insert(scalars.end(), plan.constants.begin(), plan.constants.end());
   }
   Frame frame{.values = SmallVector<std::byte*, 16>(plan.values.size(), nullptr),
-              .scalars = scalars.empty() ? bindings.scalars : scalars,
+              .scalars = scalars.empty()
+                             ? bindings.scalars
+                             : std::span<const map::Scalar>(scalars.data(), scalars.size()),
               .kernels = kernel::kernels()};
   for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
     // Steps only read inputs; values of all roles share one table.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <utility>
 
 #include "../tensor/pool.h"
@@ -14,23 +15,25 @@ namespace einkern::exec {
 
 /// Memory that a step or one of its tasks uses and gives back, not initialised. Blocks come from
 /// the process-wide pool, so that a step that runs again allocates nothing and finds its memory in
-/// the caches; those above the pool's smallest have huge pages of their own.
+/// the caches; those above the pool's smallest have huge pages of their own. MemoryLimitError when
+/// the system has none.
+std::byte* take_scratch(std::size_t bytes);
+/// Gives back what take_scratch(bytes) returned.
+void give_scratch(void* data, std::size_t bytes) noexcept;
+
+/// Scratch memory with one owner.
 class ScratchBlock {
  public:
-  /// MemoryLimitError when the system has none.
-  explicit ScratchBlock(std::size_t bytes);
+  explicit ScratchBlock(std::size_t bytes) : bytes_(bytes), data_(take_scratch(bytes)) {}
   ScratchBlock(ScratchBlock&& other) noexcept
-      : bytes_(other.bytes_),
-        capacity_(other.capacity_),
-        data_(std::exchange(other.data_, nullptr)) {}
+      : bytes_(other.bytes_), data_(std::exchange(other.data_, nullptr)) {}
   ScratchBlock& operator=(ScratchBlock&& other) noexcept {
     std::swap(bytes_, other.bytes_);
-    std::swap(capacity_, other.capacity_);
     std::swap(data_, other.data_);
     return *this;
   }
   ~ScratchBlock() {
-    if (data_ != nullptr) give_block(data_, capacity_);
+    if (data_ != nullptr) give_scratch(data_, bytes_);
   }
 
   std::byte* data() const noexcept { return static_cast<std::byte*>(data_); }
@@ -41,7 +44,7 @@ class ScratchBlock {
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  std::size_t bytes_, capacity_;
+  std::size_t bytes_;
   void* data_;
 };
 
@@ -63,6 +66,9 @@ class ScratchPool {
  private:
   std::size_t bytes_;
 };
+
+/// The pool as upstream of a monotonic resource: tables of a step that grow as they are made.
+std::pmr::memory_resource* pool_resource() noexcept;
 
 /// Cuts arrays out of a block, each on a cache line of its own. Over a null block it only counts.
 class Carver {
