@@ -188,8 +188,8 @@ class AttendScores::BoxSearch {
       inputs_[summary.input] = range;
     }
     const map::Program& program = scores_.step_.scores;
-    const std::vector<Range> ranges =
-        map::evaluate_ranges(program, axes_, inputs_, scores_.frame_.scalars);
+    std::vector<Range>& ranges = ranges_;  // of this box until its halves are looked at
+    map::evaluate_ranges(program, axes_, inputs_, scores_.frame_.scalars, ranges);
     if (may_skip(ranges, axes_)) return;
     if (is_decided(ranges)) return take(first, last, ranges, {});
     if (last - first <= kKeyGroup) {
@@ -211,8 +211,8 @@ class AttendScores::BoxSearch {
     std::vector<bool> skipped;
     for (std::int64_t key = first; key < last; ++key) {
       span_axes(scores_.keys_, key, 1, axes_.size(), axes_);
-      all.push_back(
-          map::evaluate_ranges(scores_.step_.scores, axes_, inputs_, scores_.frame_.scalars));
+      map::evaluate_ranges(scores_.step_.scores, axes_, inputs_, scores_.frame_.scalars,
+                           all.emplace_back());
       skipped.push_back(may_skip(all.back(), axes_));
       if (!is_decided(all.back())) break;
     }
@@ -244,20 +244,20 @@ class AttendScores::BoxSearch {
 
   /// The vectors of rows between the first and the last that may see a group of keys.
   Segment rows_that_see() {
-    std::vector<IndexRange> axes = axes_;
     const std::int64_t lanes = scores_.lanes_, vectors = divide_up(rows_, lanes);
-    std::int64_t begin = vectors, end = 0;
-    for (std::int64_t v = 0; v < vectors; ++v) {
-      span_axes(scores_.rows_, row_ + v * lanes, std::min(lanes, rows_ - v * lanes), axes.size(),
-                axes);
-      const std::vector<Range> ranges =
-          map::evaluate_ranges(scores_.step_.scores, axes, inputs_, scores_.frame_.scalars);
-      if (may_skip(ranges, axes)) continue;
-      begin = std::min(begin, v);
-      end = v + 1;
-    }
+    vector_axes_ = axes_;
+    const auto sees = [&](std::int64_t v) {
+      span_axes(scores_.rows_, row_ + v * lanes, std::min(lanes, rows_ - v * lanes),
+                vector_axes_.size(), vector_axes_);
+      map::evaluate_ranges(scores_.step_.scores, vector_axes_, inputs_, scores_.frame_.scalars,
+                           vector_ranges_);
+      return !may_skip(vector_ranges_, vector_axes_);
+    };
+    std::int64_t begin = 0, end = vectors;
+    while (begin < end && !sees(begin)) ++begin;
+    while (end > begin + 1 && !sees(end - 1)) --end;
     if (begin == 0 && end == vectors) return {};
-    return {.first_vector = begin, .vectors = std::max<std::int64_t>(0, end - begin)};
+    return {.first_vector = begin, .vectors = end - begin};
   }
 
   /// `rows` tells which rows see the keys.
@@ -287,6 +287,8 @@ class AttendScores::BoxSearch {
   std::int64_t row_, rows_;
   std::vector<IndexRange> axes_;
   std::vector<Range> inputs_;
+  std::vector<Range> ranges_, vector_ranges_;
+  std::vector<IndexRange> vector_axes_;
   std::vector<Summary> summaries_;
   std::vector<Segment> found_;
 };

@@ -92,6 +92,14 @@ bool is_surely_false(const Range& range) noexcept { return range.high <= 0; }
 std::vector<Range> evaluate_ranges(const Program& program, std::span<const IndexRange> axes,
                                    std::span<const Range> inputs, std::span<const Scalar> scalars) {
   std::vector<Range> ranges;
+  evaluate_ranges(program, axes, inputs, scalars, ranges);
+  return ranges;
+}
+
+void evaluate_ranges(const Program& program, std::span<const IndexRange> axes,
+                     std::span<const Range> inputs, std::span<const Scalar> scalars,
+                     std::vector<Range>& ranges) {
+  ranges.clear();
   ranges.reserve(program.code.size());
   const auto at = [&](std::int32_t r) -> const Range& {
     return ranges[static_cast<std::size_t>(r)];
@@ -143,7 +151,6 @@ std::vector<Range> evaluate_ranges(const Program& program, std::span<const Index
       }
     }
   }
-  return ranges;
 }
 
 bool may_fault(const Program& program, const std::vector<Range>& ranges) {

@@ -39,6 +39,10 @@ struct IndexRange {
 /// widened by the kernels' error, and i64 is exact up to 2^53 and rounded outward beyond.
 std::vector<Range> evaluate_ranges(const Program& program, std::span<const IndexRange> axes,
                                    std::span<const Range> inputs, std::span<const Scalar> scalars);
+/// The same into a vector whose memory is used again.
+void evaluate_ranges(const Program& program, std::span<const IndexRange> axes,
+                     std::span<const Range> inputs, std::span<const Scalar> scalars,
+                     std::vector<Range>& ranges);
 
 /// The program for the elements of a box with these ranges of its registers: selections (and
 /// `logical_and`, `logical_or`) with a decided condition become the operand taken, and what nothing

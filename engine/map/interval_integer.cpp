@@ -138,17 +138,27 @@ Integers apply(Op op, const Integers& a, const Integers& b) {
   }
 }
 
+/// Are the ends so small that sums and differences of two are exact in doubles?
+bool is_small(const Range& range) { return range.low >= -0x1p52 && range.high <= 0x1p52; }
+
 }  // namespace
 
 Range integers(std::int64_t first, std::int64_t last) {
   auto low = static_cast<double>(first);
   auto high = static_cast<double>(last);
+  const Range exact{low, high, false};
+  if (is_small(exact)) return exact;
   if (static_cast<Wide>(low) > first) low = std::nextafter(low, -HUGE_VAL);
   if (static_cast<Wide>(high) < last) high = std::nextafter(high, HUGE_VAL);
   return {low, high, false};
 }
 
 Range integer_range(Op op, const Range& a, const Range& b) {
+  // Differences of positions, which decide masks: conversions to 128 bits took a third of the time.
+  if ((op == Op::add || op == Op::sub) && is_small(a) && is_small(b)) {
+    return op == Op::add ? Range{a.low + b.low, a.high + b.high, false}
+                         : Range{a.low - b.high, a.high - b.low, false};
+  }
   return range_of(apply(op, integers_of(a), integers_of(b)));
 }
 
