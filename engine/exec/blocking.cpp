@@ -76,7 +76,9 @@ Blocks choose_blocks(const ProductSize& product, const TileSize& tile, const Mac
     if (!product.scattered_columns) blocks.nc = std::min(blocks.nc, kSharedPanels * tile.nr);
   }
   if (blocks.cut == Cut::columns) {
-    blocks.nc = std::min(blocks.nc, round_up(divide_up(product.columns, tasks), tile.nr));
+    // Here too: 5 tasks of 37 x 1111 on two threads took as long as 6.
+    const std::int64_t boxes = tasks > 1 ? round_up(tasks, 2) : 1;
+    blocks.nc = std::min(blocks.nc, round_up(divide_up(product.columns, boxes), tile.nr));
   }
   if (product.epilogue) {
     // It finds a box of c in L2; short sums would make the box, and its stage, large.

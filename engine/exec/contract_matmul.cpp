@@ -223,17 +223,21 @@ class PackedProduct {
     const std::int64_t boxes = std::min(shared.boxes.count(), boxes_at_once);
     const std::int64_t k_boxes = std::clamp<std::int64_t>(boxes_at_once / boxes, 1, k.count());
     const bool pack_shared = by_columns || blocking_.pack_b;
+    // What fits in a core's L2 each thread packs for itself: a line that another core has just
+    // written takes as long to come as 200 elements to be packed.
+    const std::int64_t copy_size = boxes * k_boxes * box_size;
+    const bool own_copies =
+        copy_size * static_cast<std::int64_t>(sizeof(T)) <= machine().l2_bytes / 4;
+    const std::int64_t copies = own_copies ? concurrency() : 1;
     std::optional<ScratchBlock> memory;
-    if (pack_shared) {
-      memory.emplace(static_cast<std::size_t>(boxes * k_boxes * box_size) * sizeof(T));
-    }
+    if (pack_shared) memory.emplace(static_cast<std::size_t>(copies * copy_size) * sizeof(T));
     T* const packed = memory ? memory->as<T>() : nullptr;
     const auto scratch_of = [&](std::byte* block) {
       const std::int64_t own_size = own.largest(k);
       return Scratch(*this, by_columns ? 0 : own_size, by_columns ? own_size : 0, block);
     };
     ScratchPool pool(scratch_of(nullptr).bytes);
-    OnDemand packing(boxes * k_boxes);
+    OnDemand packing(copies * boxes * k_boxes);
 
     for (std::int64_t first = 0; first < shared.boxes.count(); first += boxes) {
       const std::int64_t round = std::min(boxes, shared.boxes.count() - first);
@@ -244,6 +248,7 @@ class PackedProduct {
           const ScratchPool::Lease lease(pool);
           Scratch scratch = scratch_of(lease.data());
           T* const mine = by_columns ? scratch.b : scratch.a;
+          const std::int64_t first_slot = own_copies ? thread_number() * boxes * k_boxes : 0;
           // Tasks that start together begin with different boxes, so that each packs some.
           const std::int64_t start = box * round / own.boxes.count();
           for (std::int64_t k_at = k_first; k_at < k_first + k_round; ++k_at) {
@@ -260,7 +265,7 @@ class PackedProduct {
                          scratch);
                 continue;
               }
-              const std::int64_t slot = at * k_boxes + k_at - k_first;
+              const std::int64_t slot = first_slot + at * k_boxes + k_at - k_first;
               T* const theirs = packed + slot * box_size;
               packing.once(slot, [&] {
                 shared.pack(functions_, k, other, k_at, shared_offset, scratch.lanes, scratch.steps,

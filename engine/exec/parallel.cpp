@@ -116,6 +116,11 @@ void in_arena(int threads, TileFunction f) {
   f(0);
 }
 
+int thread_number() {
+  const int index = tbb::this_task_arena::current_thread_index();
+  return index == tbb::task_arena::not_initialized ? 0 : index;
+}
+
 int concurrency() {
   if (const tbb::task_arena* arena = arena_of_loops()) return arena->max_concurrency();
   return tbb::this_task_arena::max_concurrency();

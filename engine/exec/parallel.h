@@ -38,4 +38,7 @@ void in_arena(int threads, TileFunction f);
 /// Width of the arena that `parallel_for` would use here.
 int concurrency();
 
+/// Number of the calling thread among those, 0 outside of a loop.
+int thread_number();
+
 }  // namespace einkern::exec
