@@ -37,6 +37,8 @@ Expr exp(const Expr& x) { return elementwise("exp", Op::exp, {x}); }
 Expr log(const Expr& x) { return elementwise("log", Op::log, {x}); }
 Expr sqrt(const Expr& x) { return elementwise("sqrt", Op::sqrt, {x}); }
 Expr rsqrt(const Expr& x) { return elementwise("rsqrt", Op::rsqrt, {x}); }
+Expr sin(const Expr& x) { return elementwise("sin", Op::sin, {x}); }
+Expr cos(const Expr& x) { return elementwise("cos", Op::cos, {x}); }
 Expr tanh(const Expr& x) { return elementwise("tanh", Op::tanh, {x}); }
 Expr sigmoid(const Expr& x) { return elementwise("sigmoid", Op::sigmoid, {x}); }
 Expr erf(const Expr& x) { return elementwise("erf", Op::erf, {x}); }

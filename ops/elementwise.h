@@ -40,6 +40,9 @@ Expr log(const Expr& x);
 Expr sqrt(const Expr& x);
 /// 1 / sqrt(x).
 Expr rsqrt(const Expr& x);
+/// Of an angle in radians, however large.
+Expr sin(const Expr& x);
+Expr cos(const Expr& x);
 Expr tanh(const Expr& x);
 /// 1 / (1 + exp(-x)).
 Expr sigmoid(const Expr& x);

@@ -33,5 +33,7 @@ void run(const plan::Copy& step, const Frame& frame);
 void run(const plan::Fill& step, const Frame& frame);
 void run(const plan::Attend& step, const Frame& frame);
 void run(const plan::Check& step, const Frame& frame);
+void run(const plan::Take& step, const Frame& frame);
+void run(const plan::Scan& step, const Frame& frame);
 
 }  // namespace einkern::exec

@@ -344,6 +344,76 @@ Expr concat(const char* function, const std::vector<Expr>& parts, std::size_t ax
   return make(Concat{axis}, std::move(inputs), std::move(result));
 }
 
+Expr take(const char* function, const Expr& x, const Expr& at, std::size_t axis) {
+  const Type& type = closed_type(function, x);
+  const Type& places = closed_type(function, at);
+  if (!is_integer(places.dtype)) {
+    fail<TypeError>(
+        fmt::format("{}: positions are {}, not integers", function, name_of(places.dtype)));
+  }
+  Dims shape = type.shape;
+  std::vector<std::string> labels = type.labels.to_vector(shape.size());
+  shape.erase(axis);
+  labels.erase(labels.begin() + static_cast<std::ptrdiff_t>(axis));
+  for (std::size_t d = 0; d < places.shape.size(); ++d) {
+    const std::string& label = places.labels[d];
+    const bool used = std::find(labels.begin(), labels.end(), label) != labels.end();
+    shape.insert(axis + d, places.shape[d]);
+    labels.insert(labels.begin() + static_cast<std::ptrdiff_t>(axis + d),
+                  used ? std::string() : label);
+  }
+  Type result = reshaped(type, std::move(shape), std::move(labels));
+  result.weak = false;
+  return make(Take{axis}, {x.node(), at.node()}, std::move(result));
+}
+
+Expr toeplitz(const char* function, const Expr& x, std::size_t axis, std::int64_t queries,
+              const std::vector<std::string>& labels) {
+  const Type& type = closed_type(function, x);
+  const std::int64_t size = type.shape[axis];
+  std::int64_t keys = 0;
+  if (is_dyn(size) || is_dyn(queries)) {
+    keys = queries == 1
+               ? size
+               : dyn_extent(fmt::format("{}-{}+1", extent_text(size), extent_text(queries)));
+  } else if (queries < 1 || queries > size + 1) {
+    fail<ShapeError>(fmt::format("{}: {} diagonals in axis {} of {} do not hold {} rows", function,
+                                 size, axis, axes_text(type), queries));
+  } else {
+    keys = size - queries + 1;
+  }
+  Dims shape = type.shape;
+  std::vector<std::string> names = type.labels.to_vector(shape.size());
+  shape[axis] = queries;
+  shape.insert(axis + 1, keys);
+  names[axis] = labels[0];
+  names.insert(names.begin() + static_cast<std::ptrdiff_t>(axis) + 1, labels[1]);
+  return make(Toeplitz{axis, queries, labels}, {x.node()},
+              reshaped(type, std::move(shape), std::move(names)));
+}
+
+Expr scan(const char* function, const Expr& x, const std::optional<Expr>& gate, std::size_t axis) {
+  const Type& type = closed_type(function, x);
+  ElementType element{type.dtype, false};
+  Scan node{axis, {}};
+  std::vector<NodePtr> inputs{x.node()};
+  if (gate) {
+    const Type& gates = closed_type(function, *gate);
+    Aligned aligned = align(function, type, gates);
+    if (!(aligned.type.shape == type.shape)) {
+      fail<ShapeError>(fmt::format("{}: the gate {} does not broadcast to {}", function,
+                                   axes_text(gates), axes_text(type)));
+    }
+    node.gate = std::move(aligned.second);
+    element = combine(element, {gates.dtype, gates.weak});
+    inputs.push_back(gate->node());
+  }
+  Type result = reshaped(type, type.shape, type.labels.to_vector(type.shape.size()));
+  result.dtype = float_dtype(element.dtype);
+  result.weak = false;
+  return make(std::move(node), std::move(inputs), std::move(result));
+}
+
 Expr bounded(const Expr& x, std::int64_t low, std::int64_t high, const std::string& message) {
   return make(Bounded{low, high, message}, {x.node()}, closed_type("bounded", x));
 }

@@ -56,6 +56,17 @@ Expr relabel(const char* function, const Expr& x, const std::vector<std::string>
              bool by_name);
 Expr concat(const char* function, const std::vector<Expr>& parts, std::size_t axis);
 
+/// Elements at the positions `at` (integers, checked by every evaluation) along an axis, in whose
+/// place the axes of `at` stand. TypeError unless they are integers.
+Expr take(const char* function, const Expr& x, const Expr& at, std::size_t axis);
+/// An axis of m elements as two, of `queries` and m - queries + 1: the element at (q, k) is that at
+/// k - q + queries - 1. A view.
+Expr toeplitz(const char* function, const Expr& x, std::size_t axis, std::int64_t queries,
+              const std::vector<std::string>& labels);
+/// s[t] = gate[t] s[t - 1] + x[t] along an axis; without a gate, sums so far. The gate aligns with
+/// x and does not enlarge it.
+Expr scan(const char* function, const Expr& x, const std::optional<Expr>& gate, std::size_t axis);
+
 /// The same integers, checked by every evaluation to lie in low..high before anything depends on
 /// them; otherwise ValueError with `message`, whose `{}` becomes the first element that does not.
 Expr bounded(const Expr& x, std::int64_t low, std::int64_t high, const std::string& message);

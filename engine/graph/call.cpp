@@ -67,7 +67,7 @@ bool needs_detour(const std::vector<Tensor>& outs, const Collected& collected,
     }
   }
   return std::any_of(collected.order.begin(), collected.order.end(), [](const NodePtr& node) {
-    return std::holds_alternative<Bounded>(node->op) ||
+    return std::holds_alternative<Bounded>(node->op) || std::holds_alternative<Take>(node->op) ||
            (!node->inputs.empty() && node->type.dtype == DType::i64);
   });
 }

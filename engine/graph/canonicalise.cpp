@@ -110,6 +110,16 @@ struct OperationKey {
     number(op.by_name);
   }
   void operator()(const Concat& op) const { number(op.axis); }
+  void operator()(const Take& op) const { number(op.axis); }
+  void operator()(const Toeplitz& op) const {
+    number(op.axis);
+    key.put(op.queries);
+    key.put(op.labels);
+  }
+  void operator()(const Scan& op) const {
+    number(op.axis);
+    key.put(op.gate);
+  }
   void operator()(const Bounded& op) const {
     key.put(op.low);
     key.put(op.high);

@@ -301,6 +301,29 @@ class Lowering {
     }
   }
 
+  void compute(const Node& node, const Take& op, const plan::Operand& out) {
+    const plan::Operand& in = places_.at(node.inputs[0].get());
+    const plan::Operand& at = places_.at(node.inputs[1].get());
+    const std::int64_t size = in.layout.shape[op.axis];
+    const std::string text = std::to_string(size);
+    builder_.add(plan::Check{
+        at, 0, size - 1,
+        "take: index {} is out of range for axis " + std::to_string(op.axis) + " of size " + text});
+    builder_.add(plan::Take{in, at, out, op.axis});
+  }
+
+  void compute(const Node& node, const Scan& op, const plan::Operand& out) {
+    plan::Scan step;
+    step.in = value_of(node.inputs[0], node.type.dtype);
+    step.out = out;
+    step.axis = op.axis;
+    if (node.inputs.size() > 1) {
+      const plan::Operand gate = value_of(node.inputs[1], node.type.dtype);
+      step.gate = {gate.value, gate.dtype, spread(gate.layout, op.gate.axes, node.type.shape)};
+    }
+    builder_.add(std::move(step));
+  }
+
   template <class Other>
   void compute(const Node&, const Other&, const plan::Operand&) {
     fail_check("a node that cannot be computed", __FILE__, __LINE__);

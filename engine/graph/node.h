@@ -105,6 +105,22 @@ struct Relabel {
 struct Concat {
   std::size_t axis;
 };
+/// The elements x[..., t[...], ...] of input 0 at the positions along one axis that input 1 holds:
+/// the axes of input 1 stand in place of that axis.
+struct Take {
+  std::size_t axis;
+};
+/// t[..., k - q + queries - 1, ...] of one axis as two, q and k: a view along the diagonals.
+struct Toeplitz {
+  std::size_t axis;
+  std::int64_t queries;
+  std::vector<std::string> labels;  // of q and k
+};
+/// s[t] = gate[t] s[t - 1] + x[t] along one axis; input 1, when there is one, is the gate.
+struct Scan {
+  std::size_t axis;
+  Alignment gate;
+};
 /// Its input, whose elements are checked to lie in low..high when the plan runs.
 struct Bounded {
   std::int64_t low, high;
@@ -152,9 +168,10 @@ struct Attend {
 /// The logsumexp that the Attend node in input 0 finds on its way.
 struct AttendLogsumexp {};
 
-using Operation = std::variant<Leaf, Input, Constant, Index, Elementwise, Einsum, Reduce, Softmax,
-                               Permute, Slice, Split, Merge, Expand, Relabel, Concat, Bounded,
-                               Visible, SelectEinsum, Dot, Attend, AttendLogsumexp>;
+using Operation =
+    std::variant<Leaf, Input, Constant, Index, Elementwise, Einsum, Reduce, Softmax, Permute, Slice,
+                 Split, Merge, Expand, Relabel, Concat, Take, Toeplitz, Scan, Bounded, Visible,
+                 SelectEinsum, Dot, Attend, AttendLogsumexp>;
 
 /// One immutable node. Destroying the last handle of a deep graph does not recurse.
 struct Node {

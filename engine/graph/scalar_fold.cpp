@@ -31,6 +31,10 @@ std::optional<double> fold_real(Op op, double a, double b) {
       return std::sqrt(a);
     case Op::rsqrt:
       return 1 / std::sqrt(a);
+    case Op::sin:
+      return std::sin(a);
+    case Op::cos:
+      return std::cos(a);
     case Op::tanh:
       return std::tanh(a);
     case Op::add:

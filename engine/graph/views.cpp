@@ -112,6 +112,15 @@ std::optional<Layout> view_layout(const Node& node, const Layout& input) {
     result.strides.insert(op->at, 0);
     return result;
   }
+  if (const auto* op = std::get_if<Toeplitz>(&node.op)) {
+    const std::int64_t stride = input.strides[op->axis];
+    result.offset += (op->queries - 1) * stride;
+    result.shape[op->axis] = op->queries;
+    result.strides[op->axis] = -stride;
+    result.shape.insert(op->axis + 1, node.type.shape[op->axis + 1]);
+    result.strides.insert(op->axis + 1, stride);
+    return result;
+  }
   if (std::holds_alternative<Relabel>(node.op)) return result;
   return std::nullopt;
 }

@@ -11,7 +11,8 @@
 
 namespace einkern::graph {
 
-/// Does the node only rearrange, rename, cut or stretch axes?
+/// Does the node only rearrange, rename, cut or stretch axes? (A Toeplitz node does more: it has a
+/// layout over that of its input, but no axes made of its input's.)
 bool is_view(const Node& node);
 
 /// For every axis of something: the axes of a finer space that it is made of, outermost first.

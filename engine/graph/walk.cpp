@@ -18,7 +18,7 @@ struct Rebuilder {
   const Node& node;
   std::vector<Expr> in;
 
-  std::optional<Expr> sink() const { return in.size() > 1 ? std::optional(in[1]) : std::nullopt; }
+  std::optional<Expr> second() const { return in.size() > 1 ? std::optional(in[1]) : std::nullopt; }
 
   Expr operator()(const Elementwise& op) const {
     if (op.op == map::Op::cast) return cast(in[0], node.type.dtype);
@@ -32,7 +32,7 @@ struct Rebuilder {
     return reduce(plan::name_of(op.op).data(), op.op, in[0], op.axes, op.keep);
   }
   Expr operator()(const Softmax& op) const {
-    return softmax("softmax", op.kind, in[0], op.axes, sink());
+    return softmax("softmax", op.kind, in[0], op.axes, second());
   }
   Expr operator()(const Permute& op) const { return permute("permute", in[0], op.order); }
   Expr operator()(const Slice& op) const {
@@ -51,6 +51,11 @@ struct Rebuilder {
     return relabel("named", in[0], op.labels, op.by_name);
   }
   Expr operator()(const Concat& op) const { return concat("concat", in, op.axis); }
+  Expr operator()(const Take& op) const { return take("take", in[0], in[1], op.axis); }
+  Expr operator()(const Toeplitz& op) const {
+    return toeplitz("toeplitz", in[0], op.axis, op.queries, op.labels);
+  }
+  Expr operator()(const Scan& op) const { return scan("scan", in[0], second(), op.axis); }
   Expr operator()(const Bounded& op) const { return bounded(in[0], op.low, op.high, op.message); }
   // Sources have no inputs; nodes made by rules come after types are final.
   template <class Fixed>

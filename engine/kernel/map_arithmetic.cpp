@@ -12,6 +12,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "../base/philox.h"
 #include "half-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -286,6 +287,14 @@ MapFault pow_i64(const void* a, const void* b, const void*, void* out, std::int6
   return MapFault::none;
 }
 
+MapFault random_i64(const void* a, const void* b, const void*, void* out, std::int64_t n) noexcept {
+  const Int* counter = static_cast<const Int*>(a);
+  const Int* key = static_cast<const Int*>(b);
+  Int* z = static_cast<Int*>(out);
+  for (std::int64_t i = 0; i < n; ++i) z[i] = random_bits(counter[i], key[i]);
+  return MapFault::none;
+}
+
 /// Elements of `From` as `To`: non-zero (NaN too) is true, floats to integers go toward zero, and
 /// what `To` cannot hold is out of range.
 template <class From, class To>
@@ -382,6 +391,7 @@ void fill_arithmetic(MapKernels& kernels) {
   at(kernels, Op::floordiv, DType::i64) = floordiv_i64;
   at(kernels, Op::mod, DType::i64) = mod_i64;
   at(kernels, Op::pow, DType::i64) = pow_i64;
+  at(kernels, Op::random, DType::i64) = random_i64;
   set_comparison<Less>(kernels, Op::less);
   set_comparison<LessEqual>(kernels, Op::less_equal);
   set_comparison<Equal>(kernels, Op::equal);

@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "math-inl.h"
@@ -76,6 +77,26 @@ MapFault each(const void* a, const void* /*b*/, const void* /*c*/, void* out,
   return MapFault::none;
 }
 
+/// Element by element in double: sin and cos are asked of whole tables of angles, large ones too,
+/// and the library reduces any.
+template <class T, double (*kFunction)(double)>
+MapFault each_alone(const void* a, const void* /*b*/, const void* /*c*/, void* out,
+                    std::int64_t n) noexcept {
+  const T* x = static_cast<const T*>(a);
+  T* y = static_cast<T*>(out);
+  for (std::int64_t i = 0; i < n; ++i) {
+    y[i] = static_cast<T>(kFunction(static_cast<double>(x[i])));
+  }
+  return MapFault::none;
+}
+
+template <double (*kFunction)(double)>
+void set_alone(MapKernels& kernels, map::Op op) {
+  auto& row = kernels.apply[static_cast<std::size_t>(op)];
+  row[static_cast<std::size_t>(DType::f32)] = each_alone<float, kFunction>;
+  row[static_cast<std::size_t>(DType::f64)] = each_alone<double, kFunction>;
+}
+
 template <class Function>
 void set(MapKernels& kernels, map::Op op) {
   auto& row = kernels.apply[static_cast<std::size_t>(op)];
@@ -86,6 +107,8 @@ void set(MapKernels& kernels, map::Op op) {
 void fill_math(MapKernels& kernels) {
   set<Sqrt>(kernels, map::Op::sqrt);
   set<Rsqrt>(kernels, map::Op::rsqrt);
+  set_alone<std::sin>(kernels, map::Op::sin);
+  set_alone<std::cos>(kernels, map::Op::cos);
   set<Exp>(kernels, map::Op::exp);
   set<Log>(kernels, map::Op::log);
   set<Tanh>(kernels, map::Op::tanh);

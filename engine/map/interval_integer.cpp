@@ -132,6 +132,8 @@ Integers apply(Op op, const Integers& a, const Integers& b) {
       return {std::max(a.low, b.low), std::max(a.high, b.high)};
     case Op::minimum:
       return {std::min(a.low, b.low), std::min(a.high, b.high)};
+    case Op::random:
+      return {0, (Wide{1} << 62) - 1};
     default:
       EINKERN_CHECK(!"an operation on integers");
       return {};

@@ -139,7 +139,10 @@ Interval<T> div(const Interval<T>& a, const Interval<T>& b) {
   }
   // inf / inf is NaN; finite / inf and inf / finite are at other corners.
   auto quotient = corners(a, b, [](T x, T y) { return x / y; });
-  quotient.maybe_nan |= a.holds_infinity() && b.holds_infinity();
+  if (a.holds_infinity() && b.holds_infinity()) {
+    quotient.maybe_nan = true;
+    if (a.low < a.high) quotient.add(0);  // both corners of -inf .. inf by inf are NaN
+  }
   return quotient;
 }
 
@@ -214,6 +217,9 @@ Interval<T> apply(Op op, const Interval<T>& a, const Interval<T>& b) {
       return sqrt(a);
     case Op::rsqrt:
       return rsqrt(a);
+    case Op::sin:
+    case Op::cos:
+      return {-1, 1, nan || a.holds_infinity()};
     case Op::tanh:
       return growing<T>(a, std::tanh, -1, 1);
     case Op::sigmoid:

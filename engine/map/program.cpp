@@ -17,12 +17,13 @@ struct OpFacts {
 };
 
 constexpr OpFacts kFacts[] = {
-    {"load", 0},  {"scalar", 0},    {"index", 0},       {"cast", 1},        {"neg", 1},
-    {"abs", 1},   {"exp", 1},       {"log", 1},         {"sqrt", 1},        {"rsqrt", 1},
-    {"tanh", 1},  {"sigmoid", 1},   {"erf", 1},         {"logical_not", 1}, {"add", 2},
-    {"sub", 2},   {"mul", 2},       {"div", 2},         {"floordiv", 2},    {"mod", 2},
-    {"pow", 2},   {"maximum", 2},   {"minimum", 2},     {"less", 2},        {"less_equal", 2},
-    {"equal", 2}, {"not_equal", 2}, {"logical_and", 2}, {"logical_or", 2},  {"select", 3},
+    {"load", 0},        {"scalar", 0},     {"index", 0},      {"cast", 1},    {"neg", 1},
+    {"abs", 1},         {"exp", 1},        {"log", 1},        {"sqrt", 1},    {"rsqrt", 1},
+    {"sin", 1},         {"cos", 1},        {"tanh", 1},       {"sigmoid", 1}, {"erf", 1},
+    {"logical_not", 1}, {"add", 2},        {"sub", 2},        {"mul", 2},     {"div", 2},
+    {"floordiv", 2},    {"mod", 2},        {"pow", 2},        {"maximum", 2}, {"minimum", 2},
+    {"random", 2},      {"less", 2},       {"less_equal", 2}, {"equal", 2},   {"not_equal", 2},
+    {"logical_and", 2}, {"logical_or", 2}, {"select", 3},
 };
 static_assert(std::size(kFacts) == static_cast<std::size_t>(Op::select) + 1);
 
@@ -47,6 +48,8 @@ std::string wrong_dtypes(const Instruction& code, const std::vector<Instruction>
     case Op::log:
     case Op::sqrt:
     case Op::rsqrt:
+    case Op::sin:
+    case Op::cos:
     case Op::tanh:
     case Op::sigmoid:
     case Op::erf:
@@ -71,6 +74,9 @@ std::string wrong_dtypes(const Instruction& code, const std::vector<Instruction>
       return dtype_at(code.a) == result && dtype_at(code.b) == result
                  ? ""
                  : "operands and result differ in dtype";
+    case Op::random:
+      if (result != DType::i64) return "the result is not i64";
+      return dtype_at(code.a) == result && dtype_at(code.b) == result ? "" : "operands are not i64";
     case Op::less:
     case Op::less_equal:
     case Op::equal:

@@ -26,6 +26,8 @@ enum class Op : std::uint8_t {
   log,
   sqrt,
   rsqrt,
+  sin,
+  cos,
   tanh,
   sigmoid,
   erf,
@@ -40,6 +42,7 @@ enum class Op : std::uint8_t {
   pow,
   maximum,
   minimum,
+  random,  // 62 random bits, a function of the counter a and the key b; i64
   // comparisons (result boolean) and logic on booleans
   less,
   less_equal,

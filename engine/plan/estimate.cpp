@@ -36,6 +36,9 @@ double weight(map::Op op) {
       return 0;
     case map::Op::exp:
     case map::Op::log:
+    case map::Op::sin:
+    case map::Op::cos:
+    case map::Op::random:
     case map::Op::tanh:
     case map::Op::sigmoid:
     case map::Op::erf:
@@ -96,6 +99,16 @@ Estimate work(const Softmax& s) {
 Estimate work(const Copy& s) { return {0, bytes(s.in), bytes(s.out), 0}; }
 
 Estimate work(const Check& s) { return {elements(s.in.layout.shape), bytes(s.in), 0, 0}; }
+
+Estimate work(const Take& s) {
+  // What is written was read: elsewhere perhaps, and some of it more than once.
+  return {0, bytes(s.out) + bytes(s.at), bytes(s.out), 0};
+}
+
+Estimate work(const Scan& s) {
+  const double gate = s.gate.value >= 0 ? bytes(s.gate) : 0;
+  return {2 * elements(s.out.layout.shape), bytes(s.in) + gate, bytes(s.out), 0};
+}
 
 Estimate work(const Fill& s) { return {0, 0, bytes(s.out), 0}; }
 

@@ -48,7 +48,8 @@ std::string_view name_of(ReduceOp op) noexcept {
 
 std::string_view name_of(const Step& step) noexcept {
   constexpr std::string_view kNames[] = {
-      "contract", "select_contract", "reduce", "map", "softmax", "copy", "fill", "attend", "check"};
+      "contract", "select_contract", "reduce", "map",  "softmax", "copy",
+      "fill",     "attend",          "check",  "take", "scan"};
   static_assert(std::size(kNames) == std::variant_size_v<Step>);
   return kNames[step.index()];
 }
@@ -75,6 +76,12 @@ std::vector<Operand> reads_of(const Step& step) {
                         [](const Copy& s) { return Operands{s.in}; },
                         [](const Fill&) { return Operands{}; },
                         [](const Check& s) { return Operands{s.in}; },
+                        [](const Take& s) {
+                          return Operands{s.in, s.at};
+                        },
+                        [](const Scan& s) {
+                          return s.gate.value >= 0 ? Operands{s.in, s.gate} : Operands{s.in};
+                        },
                         [](const Attend& s) {
                           Operands all{s.q, s.k, s.v};
                           all.insert(all.end(), s.inputs.begin(), s.inputs.end());

@@ -150,6 +150,20 @@ struct Attend {
   std::int32_t floor = -1;
 };
 
+/// out[i..., t..., j...] = in[i..., at[t...], j...]: `axis` axes are in front, those of `at` stand
+/// in place of one of `in`. A Check of `at` comes before.
+struct Take {
+  Operand in, at, out;
+  std::size_t axis = 0;
+};
+
+/// out[t] = gate[t] out[t - 1] + in[t] along `axis`, out[0] = in[0]; all layouts have out's shape.
+/// Without a gate (value < 0) it is 1. Every sequence is added up in order by one thread.
+struct Scan {
+  Operand in, gate, out;
+  std::size_t axis = 0;
+};
+
 /// Every element of `in` (integers) lies in low..high; otherwise the run fails with a ValueError
 /// whose text is `message` with `{}` replaced by the first element that does not.
 struct Check {
@@ -158,8 +172,8 @@ struct Check {
   std::string message;
 };
 
-using Step =
-    std::variant<Contract, SelectContract, Reduce, Map, Softmax, Copy, Fill, Attend, Check>;
+using Step = std::variant<Contract, SelectContract, Reduce, Map, Softmax, Copy, Fill, Attend, Check,
+                          Take, Scan>;
 std::string_view name_of(const Step& step) noexcept;
 
 }  // namespace einkern::plan

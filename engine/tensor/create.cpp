@@ -10,8 +10,8 @@
 #include <limits>
 
 #include "../base/error.h"
+#include "../base/philox.h"
 #include "convert.h"
-#include "philox.h"
 #include "storage.h"
 
 namespace einkern {

@@ -192,6 +192,13 @@ TEST_SUITE("kernel") {
                      {{kLeast, 1, kLeast}, {kMost, -1, -kMost}, {1 << 30, 1 << 30, 1LL << 60}});
     check_cases<Int>(Op::neg, {{kMost, 0, -kMost}, {0, 0, 0}, {-5, 0, 5}});
     check_cases<Int>(Op::abs, {{kMost, 0, kMost}, {0, 0, 0}, {-5, 0, 5}, {kLeast + 1, 0, kMost}});
+    // The words of the generator under counter {0, 0, 1, 0} and key 0, and under other numbers,
+    // from an implementation of the paper in Python.
+    check_cases<Int>(Op::random, {{0LL, 0LL, 4333408054865380728},
+                                  {1LL, 0LL, 3923162471713422759},
+                                  {0LL, 1LL, 1198125921610090244},
+                                  {30064771077LL, -3LL, 4584492567584875275},
+                                  {-1LL, 9223372036854775807LL, 2729726419972833130}});
     check_cases<Int>(Op::floordiv, {{7, 2, 3},
                                     {-7, 2, -4},
                                     {7, -2, -4},

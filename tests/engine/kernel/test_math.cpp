@@ -34,6 +34,8 @@ const Function kFunctions[] = {
     {Op::log, [](long double x) { return std::log(x); }, 2},
     {Op::sqrt, [](long double x) { return std::sqrt(x); }, 0.5001},
     {Op::rsqrt, exact_rsqrt, 2},
+    {Op::sin, [](long double x) { return std::sin(x); }, 1},
+    {Op::cos, [](long double x) { return std::cos(x); }, 1},
     {Op::tanh, [](long double x) { return std::tanh(x); }, 3},
     {Op::sigmoid, exact_sigmoid, 3},
     {Op::erf, [](long double x) { return std::erf(x); }, 3},

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "../../../engine/base/philox.h"
+
 namespace einkern::test {
 namespace {
 
@@ -60,6 +62,8 @@ std::optional<Value> integer_result(Op op, std::int64_t a, std::int64_t b) {
       }
       return Value{0, result};
     }
+    case Op::random:
+      return Value{0, random_bits(a, b)};
     case Op::maximum:
       return Value{0, std::max(a, b)};
     default:
@@ -80,6 +84,10 @@ Wide real_result(Op op, Wide a, Wide b) {
       return std::log(a);
     case Op::rsqrt:
       return 1 / std::sqrt(a);
+    case Op::sin:
+      return std::sin(a);
+    case Op::cos:
+      return std::cos(a);
     case Op::tanh:
       return std::tanh(a);
     case Op::sigmoid:

@@ -169,12 +169,19 @@ class Maker {
       case Op::log:
       case Op::sqrt:
       case Op::rsqrt:
+      case Op::sin:
+      case Op::cos:
       case Op::tanh:
       case Op::sigmoid:
       case Op::erf: {
         const DType dtype = pick(random_, std::vector<DType>{f32, f64});
         const std::int32_t a = operand(dtype);
         emit({op, dtype, a});
+        return;
+      }
+      case Op::random: {
+        const std::int32_t a = operand(i64), b = operand(i64);
+        emit({op, i64, a, b});
         return;
       }
       case Op::neg:

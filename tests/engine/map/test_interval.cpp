@@ -139,6 +139,8 @@ TEST_SUITE("map") {
     CHECK(range_of(Op::div, f64, {0, 2}, {0, 1}) == Range{-kInfinity, kInfinity, true});
     CHECK(range_of(Op::div, f64, {kInfinity, kInfinity}, {kInfinity, kInfinity}) == kNan);
     CHECK(range_of(Op::div, f64, {1, kInfinity}, {2, kInfinity}) == Range{0, kInfinity, true});
+    CHECK(range_of(Op::div, f64, {-kInfinity, kInfinity}, {kInfinity, kInfinity}) ==
+          Range{0, 0, true});
     CHECK(range_of(Op::floordiv, f64, {kInfinity, kInfinity}, {1, 1}).maybe_nan);
     CHECK(range_of(Op::mod, f64, {1, 2}, {0, 0}) == kNan);
     CHECK(range_of(Op::mod, f64, {1, kInfinity}, {1, 2}) == Range{0, 2, true});
@@ -149,6 +151,8 @@ TEST_SUITE("map") {
     CHECK(range_of(Op::log, f32, {-1, 0}) == Range{-kInfinity, -kInfinity, true});
     CHECK(range_of(Op::rsqrt, f64, {0, 4}) == numbers(-kInfinity, kInfinity));
     CHECK(range_of(Op::exp, f64, kNan) == kNan);
+    CHECK(range_of(Op::sin, f64, {0, 1}) == numbers(-1, 1));
+    CHECK(range_of(Op::cos, f32, {0, kInfinity}) == Range{-1, 1, true});
     CHECK(range_of(Op::maximum, f64, kNan, {1, 2}) == kNan);
   }
 
@@ -410,7 +414,8 @@ TEST_SUITE("map") {
     for (std::size_t op = 0; op < kOps; ++op) {
       const std::string_view name = name_of(static_cast<Op>(op));
       INFO(name, ": decided ", decided[op], ", undecided ", undecided[op]);
-      CHECK(decided[op] >= test::fewer_if_sanitized(20));
+      // Random bits have one range, whatever their operands.
+      if (static_cast<Op>(op) != Op::random) CHECK(decided[op] >= test::fewer_if_sanitized(20));
       if (static_cast<Op>(op) != Op::scalar) CHECK(undecided[op] >= test::fewer_if_sanitized(20));
       CHECK(elements[op] >= test::fewer_if_sanitized(1000));
     }

@@ -10,7 +10,7 @@
 
 #include "../../../engine/base/error.h"
 #include "../../../engine/tensor/create.h"
-#include "../../../engine/tensor/philox.h"
+#include "../../../engine/base/philox.h"
 
 using namespace einkern;
 

@@ -24,4 +24,16 @@ constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c
   return counter;
 }
 
+/// 62 random bits of a counter and a key; another stream than that of a tensor of random numbers
+/// with the same seed.
+constexpr std::int64_t random_bits(std::int64_t counter, std::int64_t key) noexcept {
+  const auto low = [](std::int64_t x) { return static_cast<std::uint32_t>(x); };
+  const auto high = [](std::int64_t x) {
+    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(x) >> 32);
+  };
+  const std::array<std::uint32_t, 4> words =
+      philox4x32({low(counter), high(counter), 1, 0}, {low(key), high(key)});
+  return static_cast<std::int64_t>((std::uint64_t{words[1]} << 32 | words[0]) >> 2);
+}
+
 }  // namespace einkern
