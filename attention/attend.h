@@ -2,12 +2,15 @@
 // Scaled dot-product attention under the name of the function that the user called.
 #pragma once
 
+#include <vector>
+
 #include "options.h"
 
 namespace einkern {
 
-/// dot_product_attention; messages begin with `function`.
+/// dot_product_attention; messages begin with `function`. `more` masks and biases, over scores
+/// labelled b, h, q, k, come in addition to those of the options.
 AttentionResult attend(const char* function, const Expr& q, const Expr& k, const Expr& v,
-                       const AttentionOptions& options);
+                       const AttentionOptions& options, const std::vector<Mask>& more = {});
 
 }  // namespace einkern

@@ -110,7 +110,7 @@ double scale_of(const char* function, const Expr& q, const AttentionOptions& opt
 }  // namespace
 
 AttentionResult attend(const char* function, const Expr& q, const Expr& k, const Expr& v,
-                       const AttentionOptions& options) {
+                       const AttentionOptions& options, const std::vector<Mask>& more) {
   check_operands(function, q, k, v);
   check_count(function, "heads", options.heads, "q", head_count(q));
   check_count(function, "kv_heads", options.kv_heads, "k", head_count(k));
@@ -124,7 +124,9 @@ AttentionResult attend(const char* function, const Expr& q, const Expr& k, const
     }
     s = cap * tanh(s / cap);
   }
-  s = mask(s, visibility(function, s, options));
+  std::vector<Mask> masks = visibility(function, s, options);
+  masks.insert(masks.end(), more.begin(), more.end());
+  s = mask(s, masks);
   const SoftmaxOptions with_sink{.sink = sink_term(function, s, options)};
   const Expr p = softmax(s, "k", with_sink);
   const Expr output = weighted_sum(p, v);

@@ -114,15 +114,19 @@ class Matcher {
   /// Looks through elementwise nodes and views for the one contraction that has all streamed axes.
   std::optional<FoundDot> find_dot() {
     std::optional<FoundDot> found;
-    std::unordered_map<const Node*, AxisMap> seen;
+    // A tensor may well meet the scores in two orientations (segments of queries and of keys).
+    constexpr std::size_t kMostOrientations = 8;
+    std::unordered_map<const Node*, std::vector<AxisMap>> seen;
     std::vector<Place> pending{{scores(), axes_.scores()}};
     while (!pending.empty()) {
       Place place = std::move(pending.back());
       pending.pop_back();
       const Node& node = *place.node;
-      if (const auto [at, fresh] = seen.try_emplace(&node, place.axes); !fresh) {
-        if (at->second == place.axes) continue;
-        stop("one tensor is part of the scores in two orientations");
+      std::vector<AxisMap>& orientations = seen[&node];
+      if (holds(orientations, place.axes)) continue;
+      orientations.push_back(place.axes);
+      if (orientations.size() > kMostOrientations) {
+        stop("one tensor is part of the scores in many orientations");
         return std::nullopt;
       }
       if (std::holds_alternative<Einsum>(node.op)) {
@@ -134,7 +138,8 @@ class Matcher {
         }
         if (!complete) continue;
         if (found) {
-          stop("the scores are made of two products");
+          stop(found->node == place.node ? "one product is part of the scores in two orientations"
+                                         : "the scores are made of two products");
           return std::nullopt;
         }
         found = FoundDot{place.node, std::move(place.axes)};

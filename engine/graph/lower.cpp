@@ -13,6 +13,7 @@
 #include "lower_select.h"
 #include "lower_visible.h"
 #include "promote.h"
+#include "tiled.h"
 #include "views.h"
 #include "walk.h"
 
@@ -39,6 +40,7 @@ class Placement {
       : fuse_(fuse) {
     for (const NodePtr& root : roots) placed_.insert(root.get());
     for (const NodePtr& node : order) note_dot(*node);
+    for (const NodePtr& node : order) note_tiled(*node);
     for (auto node = order.rbegin(); node != order.rend(); ++node) visit(**node);
   }
 
@@ -65,12 +67,28 @@ class Placement {
     if (of_dot) of_dot_.insert(&node);
   }
 
+  void note_tiled(const Node& node) {
+    const auto* attend = std::get_if<Attend>(&node.op);
+    if (attend == nullptr || !fuse_) return;
+    tiled_.merge(tiled_nodes(node));
+    for (const NodePtr& input : node.inputs) {
+      if (std::holds_alternative<Visible>(input->op)) visible_.insert(input.get());
+    }
+  }
+
   /// All users of the node have been visited.
   void visit(const Node& node) {
     const Node* const home = home_of(node);
+    // Part of the programs of Attend nodes, and of no other: those cut axes as fine as views need.
+    const bool within = of_dot_.contains(&node) || visible_.contains(&node) ||
+                        (tiled_.contains(&node) && !shared_.contains(&node));
     const bool has_program = is_elementwise(node) || (is_relabelled(node) && home != &node);
     for (const NodePtr& input : node.inputs) {
       if (of_dot_.contains(input.get())) continue;
+      if (tiled_.contains(input.get())) {
+        if (within) continue;
+        shared_.insert(input.get());
+      }
       // The visibility of an Attend node is a program beside its scores.
       if (std::holds_alternative<Attend>(node.op) && std::holds_alternative<Visible>(input->op)) {
         continue;
@@ -104,6 +122,9 @@ class Placement {
 
   const bool fuse_;
   std::unordered_set<const Node*> placed_, of_dot_;
+  std::unordered_set<const Node*> tiled_;    // part of the programs of Attend nodes
+  std::unordered_set<const Node*> shared_;   // tiled, but also part of something else
+  std::unordered_set<const Node*> visible_;  // of Attend nodes
   std::unordered_map<const Node*, Wish> wishes_;
   std::unordered_map<const Node*, std::int64_t> merged_;  // into the program of a node
 };
