@@ -13,4 +13,11 @@ namespace einkern {
 AttentionResult attend(const char* function, const Expr& q, const Expr& k, const Expr& v,
                        const AttentionOptions& options, const std::vector<Mask>& more = {});
 
+/// The scores of that, labelled b, h, q, k: scaled, capped, biased, -inf where they are hidden.
+Expr masked_scores(const char* function, const Expr& q, const Expr& k, const Expr& v,
+                   const AttentionOptions& options, const std::vector<Mask>& more = {});
+
+/// out[..., h, q, e] = sum_k p[..., h, q, k] v[..., g, k, e], g the head of v that h reads.
+Expr weighted_sum(const Expr& p, const Expr& v);
+
 }  // namespace einkern

@@ -3,9 +3,12 @@
 #pragma once
 
 #include "alibi.h"
+#include "cache/key_value.h"
+#include "cache/paged.h"
 #include "differential.h"
 #include "dot_product.h"
 #include "latent.h"
+#include "linear.h"
 #include "merge.h"
 #include "module/multihead.h"
 #include "multihead.h"
@@ -17,5 +20,6 @@
 #include "relative.h"
 #include "rotary.h"
 #include "self_attention.h"
+#include "sigmoid.h"
 #include "talking_heads.h"
 #include "varlen.h"

@@ -90,13 +90,6 @@ Expr dot(const Expr& q, const Expr& k) {
   return graph::relabel("attention", s, labels, false);
 }
 
-/// out[..., h, q, e] = sum_k p[..., h, q, k] v[..., g, k, e].
-Expr weighted_sum(const Expr& p, const Expr& v) {
-  if (p.rank() == 2) return einsum("qk,ke->qe", p, v);
-  if (!is_grouped(p, v)) return einsum("...hqk,...hke->...hqe", p, v);
-  return merge(einsum("...grqk,...gke->...grqe", in_groups(p, head_count(v)), v), {-4, -3});
-}
-
 double scale_of(const char* function, const Expr& q, const AttentionOptions& options) {
   if (options.scale) return *options.scale;
   const std::int64_t width = q.shape().back();
@@ -109,8 +102,14 @@ double scale_of(const char* function, const Expr& q, const AttentionOptions& opt
 
 }  // namespace
 
-AttentionResult attend(const char* function, const Expr& q, const Expr& k, const Expr& v,
-                       const AttentionOptions& options, const std::vector<Mask>& more) {
+Expr weighted_sum(const Expr& p, const Expr& v) {
+  if (p.rank() == 2) return einsum("qk,ke->qe", p, v);
+  if (!is_grouped(p, v)) return einsum("...hqk,...hke->...hqe", p, v);
+  return merge(einsum("...grqk,...gke->...grqe", in_groups(p, head_count(v)), v), {-4, -3});
+}
+
+Expr masked_scores(const char* function, const Expr& q, const Expr& k, const Expr& v,
+                   const AttentionOptions& options, const std::vector<Mask>& more) {
   check_operands(function, q, k, v);
   check_count(function, "heads", options.heads, "q", head_count(q));
   check_count(function, "kv_heads", options.kv_heads, "k", head_count(k));
@@ -126,7 +125,12 @@ AttentionResult attend(const char* function, const Expr& q, const Expr& k, const
   }
   std::vector<Mask> masks = visibility(function, s, options);
   masks.insert(masks.end(), more.begin(), more.end());
-  s = mask(s, masks);
+  return mask(s, masks);
+}
+
+AttentionResult attend(const char* function, const Expr& q, const Expr& k, const Expr& v,
+                       const AttentionOptions& options, const std::vector<Mask>& more) {
+  const Expr s = masked_scores(function, q, k, v, options, more);
   const SoftmaxOptions with_sink{.sink = sink_term(function, s, options)};
   const Expr p = softmax(s, "k", with_sink);
   const Expr output = weighted_sum(p, v);
