@@ -10,6 +10,7 @@
 #include "latent.h"
 #include "linear.h"
 #include "merge.h"
+#include "module/block.h"
 #include "module/multihead.h"
 #include "multihead.h"
 #include "multihead_list.h"
