@@ -165,8 +165,7 @@ FileBytes read_file(const std::filesystem::path& path, const std::string& source
 }
 
 void replace_file(const std::filesystem::path& path,
-                  std::initializer_list<std::span<const std::byte>> pieces,
-                  const std::string& source) {
+                  std::span<const std::span<const std::byte>> pieces, const std::string& source) {
   const std::filesystem::path target = follow_links(path, source);
   struct stat existing = {};
   const bool exists = ::stat(target.c_str(), &existing) == 0;

@@ -34,7 +34,11 @@ FileBytes read_file(const std::filesystem::path& path, const std::string& source
 /// what was there is untouched, and an IoError beginning with `source` is thrown. Devices and pipes
 /// are written as they are; a symbolic link is followed.
 void replace_file(const std::filesystem::path& path,
-                  std::initializer_list<std::span<const std::byte>> pieces,
-                  const std::string& source);
+                  std::span<const std::span<const std::byte>> pieces, const std::string& source);
+inline void replace_file(const std::filesystem::path& path,
+                         std::initializer_list<std::span<const std::byte>> pieces,
+                         const std::string& source) {
+  replace_file(path, std::span(pieces.begin(), pieces.size()), source);
+}
 
 }  // namespace einkern::io

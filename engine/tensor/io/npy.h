@@ -8,16 +8,9 @@
 #include <vector>
 
 #include "../tensor.h"
+#include "load_options.h"
 
 namespace einkern {
-
-/// How `load_npy` reads.
-struct LoadOptions {
-  /// Map the file instead of reading it: elements arrive when they are first touched and the tensor
-  /// is read-only. A mapped file must not be shortened in place; replacing it by a rename is
-  /// harmless.
-  bool mmap = true;
-};
 
 /// The array in a .npy file of version 1, 2 or 3, without labels.
 /// Takes bool, i1 to i8, f4, f8 and f2 (which becomes f32), either byte order, C and Fortran order

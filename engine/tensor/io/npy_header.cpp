@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "../../base/error.h"
+#include "shown.h"
 
 namespace einkern::io {
 namespace {
@@ -29,15 +30,6 @@ constexpr ItemType kItemTypes[] = {
     {"b1", DType::boolean, 1}, {"i1", DType::i8, 1},  {"i2", DType::i16, 2}, {"i4", DType::i32, 4},
     {"i8", DType::i64, 8},     {"f2", DType::f32, 2}, {"f4", DType::f32, 4}, {"f8", DType::f64, 8},
     {"f2", DType::f16, 2}};  // written only: the first f2 is what a file is read as
-
-/// Text from a file, fit for a message: printable ASCII, at most 100 characters.
-std::string shown(std::string_view text) {
-  text = text.substr(0, text.find_last_not_of(" \n") + 1);
-  std::string result(text.substr(0, 100));
-  std::replace_if(
-      result.begin(), result.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-  return text.size() > 100 ? result + "..." : result;
-}
 
 /// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`, the keys in any order.
 class DictReader {
