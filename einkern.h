@@ -9,6 +9,7 @@
 #include "engine/tensor/borrow.h"
 #include "engine/tensor/create.h"
 #include "engine/tensor/io/npy.h"
+#include "engine/tensor/io/npz.h"
 #include "engine/tensor/io/safetensors.h"
 #include "engine/tensor/storage.h"
 #include "engine/tensor/tensor.h"

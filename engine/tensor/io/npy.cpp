@@ -16,6 +16,7 @@
 #include "../storage.h"
 #include "file.h"
 #include "npy_header.h"
+#include "npy_tensor.h"
 
 namespace einkern {
 namespace {
@@ -91,11 +92,7 @@ Tensor converted(const io::NpyHeader& header, const std::byte* data) {
 }
 
 Tensor to_tensor(const io::FileBytes& file, const std::string& source) {
-  const io::NpyHeader header = io::parse_npy_header(file.view(), source);
-  if (header.data_bytes == 0) return empty(header.shape, header.dtype);
-  std::byte* data = static_cast<std::byte*>(file.storage->data()) + header.data_offset;
-  if (!usable(header, data)) return converted(header, data);
-  return Tensor(file.storage, data, header.dtype, layout_of(header), file.read_only);
+  return io::npy_tensor(file, file.view(), source);
 }
 
 std::span<const std::byte> as_bytes(const std::string& text) {
@@ -109,6 +106,17 @@ std::span<const std::byte> data_of(const Tensor& tensor) {
 }
 
 }  // namespace
+
+Tensor io::npy_tensor(const FileBytes& file, std::span<const std::byte> npy,
+                      const std::string& source) {
+  const NpyHeader header = parse_npy_header(npy, source);
+  if (header.data_bytes == 0) return empty(header.shape, header.dtype);
+  const std::size_t begin =
+      static_cast<std::size_t>(npy.data() - file.view().data()) + header.data_offset;
+  std::byte* data = static_cast<std::byte*>(file.storage->data()) + begin;
+  if (!usable(header, data)) return converted(header, data);
+  return Tensor(file.storage, data, header.dtype, layout_of(header), file.read_only);
+}
 
 Tensor load_npy(const std::filesystem::path& path, const LoadOptions& options) {
   const std::string source = source_name("load_npy", path);
