@@ -55,8 +55,9 @@ NamedTensors some_arrays() {
 
 void check_equal(const NamedTensors& got, const NamedTensors& want) {
   REQUIRE(got.size() == want.size());
-  for (const auto& [name, tensor] : want) {
-    CAPTURE(name);
+  for (const auto& entry : want) {
+    const auto& [name, tensor] = entry;
+    CAPTURE(entry.first);
     CHECK(got[name].shape() == tensor.shape());
     CHECK(got[name].astype(f64).to_vector<double>() == tensor.astype(f64).to_vector<double>());
   }
@@ -103,8 +104,9 @@ TEST_SUITE("io") {
     ScratchFolder folder;
     save_npz(folder / "f", some_arrays());
     const NamedTensors tensors = load_npz(folder / "f");
-    for (const auto& [name, tensor] : tensors) {
-      CAPTURE(name);
+    for (const auto& entry : tensors) {
+      const auto& [name, tensor] = entry;
+      CAPTURE(entry.first);
       if (tensor.size() == 0 || name == "half") continue;  // f2 is read as f32
       CHECK(tensor.read_only());
       CHECK(tensor.storage() == tensors["random"].storage());
