@@ -19,6 +19,7 @@
 #include "formula.h"
 #include "formula_text.h"
 #include "heat_map.h"
+#include "real_model.h"
 
 namespace {
 
@@ -151,6 +152,7 @@ int quickstart(const std::string& folder) {
   }
   fmt::print("\nTime {:.3f} ms for both outputs, peak memory {:.1f} MiB.\n", milliseconds,
              peak_memory_mebibytes());
+  fmt::print("\n{}", real_model(EINKERN_SENTENCE_MODEL));
   return right ? 0 : 1;
 }
 

@@ -3,6 +3,8 @@
 // off.
 #include <doctest/doctest.h>
 
+#include <cstdio>
+#include <filesystem>
 #include <sstream>
 
 #include "arrays_folder.h"
@@ -51,6 +53,21 @@ TEST_SUITE("tools") {
       CHECK(line.size() <= 80);
       CHECK_FALSE(contains(line, "\x1b"));  // standard output is no terminal
     }
+  }
+
+  TEST_CASE("the quickstart shows the published model, or says how to get it") {
+    const Finished done = quickstart();
+    if (!std::filesystem::exists(EINKERN_SENTENCE_MODEL "/model.safetensors")) {
+      CHECK(
+          done.out.ends_with("\nexamples/sentence_encoder/fetch gets a published model (84 MB) to "
+                             "be shown here.\n"));
+      std::puts("SKIPPED: no model in models/sentence_encoder, so the quickstart did not show it");
+      return;
+    }
+    CHECK(contains(done.out, "A published encoder of 6 blocks"));
+    CHECK(contains(done.out, "\n   1.00  0."));
+    CHECK(contains(done.out, "  1.00  A kitten naps beside the oven.\n"));
+    CHECK(done.out.ends_with(" ms from word pieces to vectors.\n"));
   }
 
   TEST_CASE("the quickstart fails on data that are missing or wrong") {

@@ -20,6 +20,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADS, EPS = 12, 1e-12
+PARTS = ("query", "key", "value")
 
 
 def skip(what):
@@ -75,7 +76,8 @@ def torch_module(options, plain):
     import torch
     from torch.nn import functional
 
-    weights = {n: torch.from_numpy(a) for n, a in read_safetensors(options.model / "model.safetensors").items()}
+    arrays = read_safetensors(options.model / "model.safetensors")
+    weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     class Encoder(torch.nn.Module):
         def __init__(self):
@@ -85,6 +87,8 @@ def torch_module(options, plain):
                 if value.is_floating_point():
                     self.names[name] = name.replace(".", "_")
                     self.register_parameter(self.names[name], torch.nn.Parameter(value, False))
+            self.model = weights["embeddings.LayerNorm.weight"].shape[0]
+            self.head_dim = self.model // HEADS
             self.blocks = sum(n.endswith("intermediate.dense.weight") for n in weights)
 
         def get(self, name):
@@ -94,12 +98,12 @@ def torch_module(options, plain):
             return functional.linear(x, self.get(name + ".weight"), self.get(name + ".bias"))
 
         def norm(self, name, x):
-            size = (x.shape[-1],)
-            return functional.layer_norm(x, size, self.get(name + ".weight"), self.get(name + ".bias"), EPS)
+            weight, bias = self.get(name + ".weight"), self.get(name + ".bias")
+            return functional.layer_norm(x, weight.shape, weight, bias, EPS)
 
         def heads(self, name, x):
             y = self.linear(name, x)
-            return y.view(y.shape[0], y.shape[1], HEADS, y.shape[2] // HEADS).transpose(1, 2)
+            return y.view(y.shape[0], y.shape[1], HEADS, self.head_dim).transpose(1, 2)
 
         def forward(self, words, mask):
             n = words.shape[1]
@@ -110,16 +114,18 @@ def torch_module(options, plain):
             hidden = (1 - mask[:, None, None, :].float()) * torch.finfo(torch.float32).min
             for i in range(self.blocks):
                 at = f"encoder.layer.{i}."
-                q, k, v = (self.heads(f"{at}attention.self.{s}", x) for s in ("query", "key", "value"))
+                q, k, v = (self.heads(f"{at}attention.self.{s}", x) for s in PARTS)
                 if plain:
-                    scores = q @ k.transpose(-1, -2) / (q.shape[-1] ** 0.5) + hidden
+                    scores = q @ k.transpose(-1, -2) / self.head_dim**0.5 + hidden
                     o = torch.softmax(scores, -1) @ v
                 else:
                     o = functional.scaled_dot_product_attention(q, k, v, attn_mask=hidden)
-                o = o.transpose(1, 2).reshape(x.shape)
-                x = self.norm(at + "attention.output.LayerNorm", x + self.linear(at + "attention.output.dense", o))
+                o = o.transpose(1, 2).reshape(x.shape[0], n, self.model)
+                o = self.linear(at + "attention.output.dense", o)
+                x = self.norm(at + "attention.output.LayerNorm", x + o)
                 h = functional.gelu(self.linear(at + "intermediate.dense", x))
-                x = self.norm(at + "output.LayerNorm", x + self.linear(at + "output.dense", h))
+                h = self.linear(at + "output.dense", h)
+                x = self.norm(at + "output.LayerNorm", x + h)
             present = mask[:, :, None].float()
             return functional.normalize((x * present).sum(1) / present.sum(1), dim=1)
 
@@ -154,7 +160,7 @@ class Torch:
 class OnnxRuntime:
     def __init__(self, options, ids, folder):
         import numpy as np
-        import onnx  # noqa: F401  what the exporter writes with
+        import onnx  # noqa: F401  (the exporter writes with it)
         import onnxruntime
         import torch
         from onnxruntime.transformers import optimizer
@@ -166,6 +172,9 @@ class OnnxRuntime:
             str(folder / "encoder.onnx"),
             input_names=["words", "mask"],
             output_names=["vectors"],
+            # Sizes that are not known keep products and biases apart, so that the optimiser can fuse
+            # the latter with what follows.
+            dynamic_axes={"words": {0: "b", 1: "n"}, "mask": {0: "b", 1: "n"}},
             opset_version=17,
             dynamo=False,
         )
@@ -193,7 +202,8 @@ class OnnxRuntime:
                 best = (min(times), name, session)
         self.session = best[2]
         how = "fused offline: " + ", ".join(f"{v} {k}" for k, v in fused.items())
-        self.name = f"onnxruntime {onnxruntime.__version__}, {how if best[1] == 'fused' else 'fused when loaded'}"
+        how = how if best[1] == "fused" else "fused when loaded"
+        self.name = f"onnxruntime {onnxruntime.__version__}, {how}"
         self.vectors = self.run()
 
     def run(self):
@@ -235,6 +245,7 @@ def main():
         times = {label: [] for label in runners}
         for _ in range(options.rounds):
             for label, runner in runners.items():
+                time.sleep(0.1)  # until the threads of the one before have stopped to spin
                 times[label].append(runner.milliseconds())
         print(f"{options.sentences} sentences of {options.tokens} tokens, {options.threads} threads, "
               f"{options.rounds} rounds interleaved")
