@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "../../../engine/exec/attend.h"
-#include "../../support/limits.h"
+#include "../../support/extremes.h"
 #include "loop_offsets.h"
 
 namespace einkern::test {

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "../../support/limits.h"
+#include "../../support/extremes.h"
 #include "../../support/sanitizer.h"
 #include "attend_case.h"
 #include "threads.h"

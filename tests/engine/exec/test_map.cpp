@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "../../../engine/base/error.h"
-#include "../../support/limits.h"
+#include "../../support/extremes.h"
 #include "threads.h"
 #include "views.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "../../../engine/kernel/kernels.h"
-#include "../../support/limits.h"
+#include "../../support/extremes.h"
 
 using namespace einkern;
 using namespace einkern::test;

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <limits>
 
-#include "../../support/limits.h"
+#include "../../support/extremes.h"
 #include "element.h"
 
 namespace einkern::test {

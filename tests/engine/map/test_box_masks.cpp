@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "../../../engine/map/interval.h"
-#include "../../support/limits.h"
+#include "../../support/extremes.h"
 
 using namespace einkern;
 using namespace einkern::test;

@@ -9,7 +9,7 @@
 #include <limits>
 #include <string>
 
-#include "../../support/limits.h"
+#include "../../support/extremes.h"
 #include "../../support/sanitizer.h"
 #include "random_program.h"
 
