@@ -20,6 +20,7 @@ namespace {
 
 namespace ek = einkern;
 using Tokens = std::vector<std::int64_t>;
+using Caches = std::vector<ek::KeyValueCache>;
 
 constexpr std::int64_t kPrompt = 576, kChunk = 192, kCapacity = 768, kSteps = 64;
 constexpr double kTolerance = 2e-6;  // of the largest logit
@@ -36,11 +37,11 @@ Tokens some_tokens(std::int64_t count, std::int64_t vocabulary) {
 
 /// Logits of all tokens, `chunk` of them at a time.
 ek::Tensor in_chunks(const decode::Decoder& decoder, const Tokens& tokens, std::int64_t chunk,
-                     decode::Cache& cache) {
+                     Caches& caches) {
   std::vector<ek::Expr> parts;
   for (auto at = tokens.begin(); at != tokens.end();) {
     const auto end = at + std::min<std::int64_t>(chunk, tokens.end() - at);
-    parts.emplace_back(decoder.append(Tokens(at, end), cache));
+    parts.emplace_back(decoder.append(Tokens(at, end), caches));
     at = end;
   }
   return ek::concat(parts, 0);
@@ -56,9 +57,11 @@ int run() {
   const decode::DecoderForm form;
   const decode::Decoder decoder(form, decode::seeded_weights(form, 1));
   const Tokens prompt = some_tokens(kPrompt, form.vocabulary);
-  decode::Cache cache(form, kCapacity), chunked(form, kCapacity), single(form, kCapacity);
+  Caches caches = decode::caches_for(form, kCapacity);
+  Caches chunked = decode::caches_for(form, kCapacity);
+  Caches single = decode::caches_for(form, kCapacity);
 
-  const ek::Tensor whole = decoder.append(prompt, cache);
+  const ek::Tensor whole = decoder.append(prompt, caches);
   const ek::Tensor chunks = in_chunks(decoder, prompt, kChunk, chunked);
   const ek::Tensor steps = in_chunks(decoder, prompt, 1, single);
   const double difference = largest(steps - whole) / largest(whole);
@@ -78,7 +81,7 @@ int run() {
   for (std::int64_t step = 0; step < kSteps; ++step) {
     const auto row = logits.to_vector<float>();
     said.push_back(std::max_element(row.begin(), row.end()) - row.begin());
-    logits = decoder.append({said.back()}, cache);
+    logits = decoder.append({said.back()}, caches);
   }
   const std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - start;
   fmt::print("then {} tokens, the likeliest each: {} ...\n", kSteps,

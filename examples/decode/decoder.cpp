@@ -15,9 +15,10 @@ namespace {
 using ek::Expr;
 using ek::Tensor;
 
-/// (n, h * d) as (h, n, d).
+/// (n, h * d) as (1, h, n, d): one sequence.
 Expr heads_of(const Expr& x, std::int64_t heads) {
-  return ek::permute(ek::split(x, -1, {"h", "d"}, {heads, -1}), {1, 0, 2});
+  const Expr apart = ek::split(ek::unnamed(x), -1, {"h", "d"}, {heads, -1});
+  return ek::expand(ek::permute(apart, {1, 0, 2}), "b", 1);
 }
 
 }  // namespace
@@ -48,67 +49,44 @@ DecoderWeights seeded_weights(const DecoderForm& form, std::uint64_t seed) {
   return weights;
 }
 
-Cache::Cache(const DecoderForm& form, std::int64_t capacity) : capacity_(capacity) {
-  const ek::Shape shape = {form.kv_heads, capacity, form.head_dim};
+std::vector<ek::KeyValueCache> caches_for(const DecoderForm& form, std::int64_t capacity) {
+  std::vector<ek::KeyValueCache> caches;
   for (std::int64_t i = 0; i < form.layers; ++i) {
-    // Not left as the memory was: NaN behind the length is hidden, but costs a slower loop.
-    layers_.push_back({ek::zeros(shape), ek::zeros(shape)});
+    caches.emplace_back(ek::CacheShape{.heads = form.kv_heads,
+                                       .capacity = capacity,
+                                       .key_dim = form.head_dim,
+                                       .value_dim = form.head_dim,
+                                       .window = i % 2 == 1 ? form.window : 0});
   }
+  return caches;
 }
-
-Tensor Cache::next(const Tensor& all, std::int64_t n) const {
-  if (n > capacity_ - length_) {
-    throw ek::ValueError(
-        fmt::format("cache: no room for {} tokens behind {}; it holds {}", n, length_, capacity_));
-  }
-  return all.slice(1, length_, length_ + n);
-}
-
-Tensor Cache::next_keys(std::size_t layer, std::int64_t n) const {
-  return next(layers_[layer].keys, n);
-}
-Tensor Cache::next_values(std::size_t layer, std::int64_t n) const {
-  return next(layers_[layer].values, n);
-}
-
-void Cache::advance(std::int64_t n) { length_ += n; }
 
 Decoder::Decoder(const DecoderForm& form, DecoderWeights weights)
     : form_(form), weights_(std::move(weights)) {}
 
-Expr Decoder::attended(std::size_t layer, const Tensor& x, const Cache& cache) const {
-  const Layer& w = weights_.layers[layer];
-  const std::int64_t n = x.shape(0);
+Expr Decoder::attended(const Layer& w, const Tensor& x, ek::KeyValueCache& cache) const {
   const Tensor start = ek::full({}, static_cast<double>(cache.length()), ek::i64);
   const Tensor h = ek::rms_norm(x, -1, {.weight = w.attention_norm, .eps = form_.eps});
   const auto placed = [&](const Expr& heads) {
     return ek::rope(heads, {.base = form_.rope_base, .positions = start});
   };
-  ek::eval_into(cache.next_keys(layer, n), placed(heads_of(ek::linear(h, w.k), form_.kv_heads)));
-  ek::eval_into(cache.next_values(layer, n), heads_of(ek::linear(h, w.v), form_.kv_heads));
-
-  const Expr q = placed(heads_of(ek::linear(h, w.q), form_.heads));
-  // All of the cache's memory is in sight of the formula; what is hidden is not read.
-  const Expr distance = ek::index("q") + start - ek::index("k");
-  ek::BoolExpr visible = distance >= 0;
-  if (layer % 2 == 1) visible = visible && distance < form_.window;
-  const Expr o =
-      ek::dot_product_attention(q, cache.keys(layer), cache.values(layer), {.mask = visible})
-          .output;
-  return x + ek::linear(ek::unnamed(ek::merge(ek::permute(o, {1, 0, 2}), {1, 2})), w.out);
+  cache.append(placed(heads_of(ek::linear(h, w.k), form_.kv_heads)),
+               heads_of(ek::linear(h, w.v), form_.kv_heads));
+  const Expr o = cache.attend(placed(heads_of(ek::linear(h, w.q), form_.heads))).output;
+  const Expr rows = ek::merge(ek::permute(o, {0, 2, 1, 3}), {2, 3});
+  return x + ek::linear(ek::unnamed(ek::merge(rows, {0, 1})), w.out);
 }
 
-Tensor Decoder::append(const std::vector<std::int64_t>& tokens, Cache& cache) const {
+Tensor Decoder::append(const std::vector<std::int64_t>& tokens,
+                       std::vector<ek::KeyValueCache>& caches) const {
   if (tokens.empty()) throw ek::ValueError("append: there are no tokens");
-  const auto n = static_cast<std::int64_t>(tokens.size());
   Tensor x = ek::take(weights_.embedding, ek::borrow(std::span(tokens)), 0);
   for (std::size_t i = 0; i < weights_.layers.size(); ++i) {
     const Layer& w = weights_.layers[i];
-    const Tensor y = attended(i, x, cache);
+    const Tensor y = attended(w, x, caches.at(i));
     const Expr h = ek::rms_norm(y, -1, {.weight = w.inner_norm, .eps = form_.eps});
     x = y + ek::linear(ek::silu(ek::linear(h, w.gate)) * ek::linear(h, w.up), w.down);
   }
-  cache.advance(n);
   return ek::linear(ek::rms_norm(x, -1, {.weight = weights_.norm, .eps = form_.eps}),
                     weights_.head);
 }

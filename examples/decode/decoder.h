@@ -33,33 +33,8 @@ struct DecoderWeights {
 /// Weights as the counter-based generator gives them: a function of form and seed.
 DecoderWeights seeded_weights(const DecoderForm& form, std::uint64_t seed);
 
-/// Keys and values of the tokens so far, in memory for `capacity` of them. What lies behind
-/// `length` is never looked at.
-class Cache {
- public:
-  Cache(const DecoderForm& form, std::int64_t capacity);
-
-  std::int64_t length() const noexcept { return length_; }
-  std::int64_t capacity() const noexcept { return capacity_; }
-  /// (kv_heads, capacity, head_dim), turned for rotary positions.
-  const ek::Tensor& keys(std::size_t layer) const { return layers_[layer].keys; }
-  const ek::Tensor& values(std::size_t layer) const { return layers_[layer].values; }
-
-  /// The next `n` places of a layer, to be written; ValueError when there is no room.
-  ek::Tensor next_keys(std::size_t layer, std::int64_t n) const;
-  ek::Tensor next_values(std::size_t layer, std::int64_t n) const;
-  /// All layers hold `n` tokens more.
-  void advance(std::int64_t n);
-
- private:
-  struct Pair {
-    ek::Tensor keys, values;
-  };
-  ek::Tensor next(const ek::Tensor& all, std::int64_t n) const;
-
-  std::int64_t capacity_ = 0, length_ = 0;
-  std::vector<Pair> layers_;
-};
+/// A cache a layer, for `capacity` tokens; those of every second layer roll as a window.
+std::vector<ek::KeyValueCache> caches_for(const DecoderForm& form, std::int64_t capacity);
 
 /// A decoder in the form of LLaMA: blocks normalised at their beginning, gated inner layers. Every
 /// second layer sees a window only. Shapes do not change as the cache fills, so that steps of one
@@ -69,13 +44,14 @@ class Decoder {
  public:
   Decoder(const DecoderForm& form, DecoderWeights weights);
 
-  /// Logits (n, vocabulary) behind each of n tokens that follow those in the cache, which takes
-  /// them up. ValueError for no tokens, for tokens beyond the vocabulary, or more than there is
-  /// room for.
-  ek::Tensor append(const std::vector<std::int64_t>& tokens, Cache& cache) const;
+  /// Logits (n, vocabulary) behind each of n tokens that follow those in the caches, which take
+  /// them up. ValueError for no tokens, for tokens beyond the vocabulary, and for more than a cache
+  /// takes; after the last, caches of some layers hold them and are to be cleared.
+  ek::Tensor append(const std::vector<std::int64_t>& tokens,
+                    std::vector<ek::KeyValueCache>& caches) const;
 
  private:
-  ek::Expr attended(std::size_t layer, const ek::Tensor& x, const Cache& cache) const;
+  ek::Expr attended(const Layer& w, const ek::Tensor& x, ek::KeyValueCache& cache) const;
 
   DecoderForm form_;
   DecoderWeights weights_;

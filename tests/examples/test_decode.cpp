@@ -16,13 +16,14 @@
 #include "../tools/process.h"
 
 using namespace einkern;
-using decode::Cache;
+using decode::caches_for;
 using decode::Decoder;
 using decode::DecoderForm;
 
 namespace {
 
 using Tokens = std::vector<std::int64_t>;
+using Caches = std::vector<KeyValueCache>;
 using Rows = std::vector<std::vector<double>>;
 
 constexpr DecoderForm kForm = {.layers = 2,
@@ -45,11 +46,11 @@ Decoder seeded() { return Decoder(kForm, decode::seeded_weights(kForm, 5)); }
 
 /// Logits of all tokens, `chunk` of them at a time.
 std::vector<float> logits_in_chunks(const Decoder& decoder, const Tokens& tokens, std::size_t chunk,
-                                    Cache& cache) {
+                                    Caches& caches) {
   std::vector<float> all;
   for (std::size_t at = 0; at < tokens.size(); at += chunk) {
     const auto end = std::min(at + chunk, tokens.size());
-    const Tensor part = decoder.append(Tokens(tokens.begin() + at, tokens.begin() + end), cache);
+    const Tensor part = decoder.append(Tokens(tokens.begin() + at, tokens.begin() + end), caches);
     const auto values = part.to_vector<float>();
     all.insert(all.end(), values.begin(), values.end());
   }
@@ -185,26 +186,26 @@ TEST_SUITE("examples") {
   TEST_CASE("the decoder agrees with float64, and with itself token by token") {
     const Decoder decoder = seeded();
     const Tokens tokens = random_tokens(70, 1);
-    Cache whole(kForm, 96);
+    Caches whole = caches_for(kForm, 96);
     const auto got = logits_in_chunks(decoder, tokens, tokens.size(), whole);
     CHECK(deviation_of(got, float64_logits(decode::seeded_weights(kForm, 5), tokens)) < 2e-6);
-    CHECK(whole.length() == 70);
+    for (const KeyValueCache& cache : whole) CHECK(cache.length() == 70);
     for (const std::size_t chunk : {1, 2, 7, 33}) {
       CAPTURE(chunk);
-      Cache cache(kForm, 96);
+      Caches cache = caches_for(kForm, 96);
       CHECK(deviation_of(logits_in_chunks(decoder, tokens, chunk, cache), got) < 2e-6);
-      CHECK(cache.length() == 70);
+      CHECK(cache[1].length() == 70);
     }
   }
 
   TEST_CASE("chunks of whole row tiles give the bits of all at once") {
     const Decoder decoder = seeded();
     const Tokens tokens = random_tokens(576, 2);
-    Cache whole(kForm, 600);
+    Caches whole = caches_for(kForm, 600);
     const auto want = logits_in_chunks(decoder, tokens, tokens.size(), whole);
     for (const std::size_t chunk : {192, 384}) {
       CAPTURE(chunk);
-      Cache cache(kForm, 600);
+      Caches cache = caches_for(kForm, 600);
       const auto got = logits_in_chunks(decoder, tokens, chunk, cache);
       REQUIRE(got.size() == want.size());
       CHECK(std::memcmp(got.data(), want.data(), got.size() * sizeof(float)) == 0);
@@ -216,10 +217,10 @@ TEST_SUITE("examples") {
     const Tokens tokens = random_tokens(40, 3);
     std::vector<std::vector<float>> logits;
     for (const double behind : {0.0, std::numeric_limits<double>::quiet_NaN()}) {
-      Cache cache(kForm, 64);
-      for (std::size_t layer = 0; layer < 2; ++layer) {
-        cache.keys(layer).fill(behind);
-        cache.values(layer).fill(behind);
+      Caches cache = caches_for(kForm, 64);
+      for (const KeyValueCache& layer : cache) {
+        layer.keys().fill(behind);
+        layer.values().fill(behind);
       }
       logits.push_back(logits_in_chunks(decoder, tokens, 13, cache));
     }
@@ -231,7 +232,7 @@ TEST_SUITE("examples") {
   TEST_CASE("steps of one size share their plans, whatever the length") {
     const Decoder decoder = seeded();
     const Tokens tokens = random_tokens(60, 4);
-    Cache cache(kForm, 64);
+    Caches cache = caches_for(kForm, 64);
     decoder.append({1}, cache);
     const std::int64_t plans = plans_made();
     logits_in_chunks(decoder, tokens, 1, cache);
@@ -240,13 +241,14 @@ TEST_SUITE("examples") {
 
   TEST_CASE("tokens that the decoder cannot take") {
     const Decoder decoder = seeded();
-    Cache cache(kForm, 4);
-    decoder.append({1, 2, 3}, cache);
-    CHECK_THROWS_WITH_AS(decoder.append({1, 2}, cache),
-                         "cache: no room for 2 tokens behind 3; it holds 4", ValueError);
+    Caches cache = caches_for(kForm, 24);
+    CHECK_THROWS_AS(decoder.append(Tokens(6, 1), cache), ValueError);  // more than its window takes
+    cache = caches_for(kForm, 24);
+    logits_in_chunks(decoder, Tokens(23, 1), 5, cache);
+    CHECK_THROWS_AS(decoder.append({1, 2}, cache), ValueError);
     CHECK_THROWS_WITH_AS(decoder.append({}, cache), "append: there are no tokens", ValueError);
     CHECK_THROWS_AS(decoder.append({31}, cache), ValueError);
-    CHECK(cache.length() == 3);
+    CHECK(cache[0].length() == 23);
     CHECK(decoder.append({30}, cache).shape() == Shape{1, 31});
   }
 
