@@ -6,6 +6,7 @@
 #include "engine/base/error.h"
 #include "engine/graph/compiled.h"
 #include "engine/graph/expr.h"
+#include "engine/program/program.h"
 #include "engine/tensor/borrow.h"
 #include "engine/tensor/create.h"
 #include "engine/tensor/io/npy.h"
@@ -19,5 +20,8 @@ namespace einkern {
 
 /// "major.minor.patch" of the library that is linked.
 const char* version() noexcept;
+
+/// The words of programs: the engine's own, those of ops, and the functions of attention.
+const Words& words();
 
 }  // namespace einkern
