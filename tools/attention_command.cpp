@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "../attention/dot_product.h"
-#include "../engine/tensor/io/npy.h"
 #include "commands.h"
 #include "files.h"
 #include "run_options.h"
@@ -119,10 +118,10 @@ void attention_command(const std::vector<std::string>& arguments) {
   check_outputs(options, outputs, inputs);
 
   const Stopwatch loading;
-  const Tensor q = load_npy(inputs[0]), k = load_npy(inputs[1]), v = load_npy(inputs[2]);
-  if (texts.mask) attention.mask = load_npy(*texts.mask);
-  if (texts.bias) attention.bias = load_npy(*texts.bias);
-  if (texts.lengths) attention.lengths = load_npy(*texts.lengths);
+  const Tensor q = load_tensor(inputs[0]), k = load_tensor(inputs[1]), v = load_tensor(inputs[2]);
+  if (texts.mask) attention.mask = load_tensor(*texts.mask);
+  if (texts.bias) attention.bias = load_tensor(*texts.bias);
+  if (texts.lengths) attention.lengths = load_tensor(*texts.lengths);
   const double load_seconds = loading.seconds();
 
   const AttentionResult result = dot_product_attention(q, k, v, attention);

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "../engine/graph/expr.h"
-#include "../engine/tensor/io/npy.h"
 #include "commands.h"
 #include "equation_argument.h"
 #include "files.h"
@@ -43,7 +42,7 @@ void eval_command(const std::vector<std::string>& arguments) {
 
   const Stopwatch loading;
   std::vector<Expr> operands;
-  for (const std::string& file : files) operands.emplace_back(load_npy(file));
+  for (const std::string& file : files) operands.emplace_back(load_tensor(file));
   const double load_seconds = loading.seconds();
   const Tensor result = run.run({einsum(text, operands, {choice})}, true, load_seconds)[0];
   if (out) {

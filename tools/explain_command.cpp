@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "../engine/graph/expr.h"
-#include "../engine/tensor/io/npy.h"
 #include "commands.h"
 #include "equation_argument.h"
 #include "files.h"
@@ -70,7 +69,7 @@ void explain_command(const std::vector<std::string>& arguments) {
       operands.emplace_back(outlines.add(shape, of));
     }
   }
-  for (const std::string& file : files) operands.emplace_back(load_npy(file));
+  for (const std::string& file : files) operands.emplace_back(load_tensor(file));
   const Expr result = einsum(text, operands, {choice});
   print(json ? explain_json({result}) : explain({result}));
 }

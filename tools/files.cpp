@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 
 #include "../engine/base/error.h"
@@ -33,6 +34,12 @@ void check_outputs(const Options& options, const std::vector<OutputFile>& output
                    const std::vector<std::string>& inputs) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const auto& [option, path] = outputs[i];
+    if (path == "-") {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (outputs[j].path == "-") options.refuse("two outputs go to standard output");
+      }
+      continue;
+    }
     for (const std::string& input : inputs) {
       if (same_file(path, input)) {
         options.refuse(fmt::format("{} '{}' is the input '{}'", option, path, input));
@@ -59,11 +66,13 @@ namespace {
 /// A written file that waits beside the one it will replace.
 class StagedFile {
  public:
-  StagedFile(const std::string& path, const Tensor& tensor)
+  /// `write` gets the name to write to.
+  template <class Write>
+  StagedFile(const std::string& path, const Write& write)
       : target_(fs::exists(path) ? fs::canonical(path) : fs::path(path)),
         waiting_(fmt::format("{}.{}.new", target_.string(), getpid())) {
     try {
-      save_npy(waiting_, tensor);
+      write(waiting_.string());
       if (fs::exists(target_)) fs::permissions(waiting_, fs::status(target_).permissions());
     } catch (const IoError& error) {
       // The user knows the file by its own name.
@@ -91,20 +100,57 @@ class StagedFile {
   fs::path target_, waiting_;
 };
 
+/// Is it a regular file, or will it be one?
+bool is_staged(const std::string& path) { return !fs::exists(path) || fs::is_regular_file(path); }
+
+void write_stream(const Tensor& tensor) {
+  const std::vector<std::byte> bytes = format_npy(tensor);
+  std::cout.write(reinterpret_cast<const char*>(bytes.data()),
+                  static_cast<std::streamsize>(bytes.size()));
+  print("");
+}
+
 }  // namespace
 
-void write_outputs(const std::vector<std::pair<std::string, Tensor>>& outputs) {
+void write_outputs(const std::vector<WrittenFile>& outputs) {
   const Uninterrupted guard;
-  // Everything that can fail comes before the first file is replaced; devices and pipes, which
-  // cannot be taken back, come between.
+  // Everything that can fail comes before the first file is replaced; devices, pipes and standard
+  // output, which cannot be taken back, come between.
   std::vector<StagedFile> staged;
-  for (const auto& [path, tensor] : outputs) {
-    if (!fs::exists(path) || fs::is_regular_file(path)) staged.emplace_back(path, tensor);
+  for (const auto& [name, tensors] : outputs) {
+    if (name.is_stream() || !is_staged(name.path)) continue;
+    staged.emplace_back(name.path,
+                        [&, format = name.format, &tensors = tensors](const std::string& path) {
+                          save_tensors(path, format, tensors);
+                        });
   }
-  for (const auto& [path, tensor] : outputs) {
-    if (fs::exists(path) && !fs::is_regular_file(path)) save_npy(path, tensor);
+  for (const auto& [name, tensors] : outputs) {
+    if (name.is_stream()) {
+      write_stream(tensors.at(0).second);
+    } else if (!is_staged(name.path)) {
+      save_tensors(name.path, name.format, tensors);
+    }
   }
   for (StagedFile& file : staged) file.replace();
+}
+
+void write_outputs(const std::vector<std::pair<std::string, Tensor>>& outputs) {
+  std::vector<WrittenFile> files;
+  for (const auto& [path, tensor] : outputs) {
+    files.push_back({{path, "", TensorName::Format::npy}, {{"", tensor}}});
+  }
+  write_outputs(files);
+}
+
+void write_text_output(const std::string& path, const std::string& text) {
+  const Uninterrupted guard;
+  const auto write = [&](const std::string& to) {
+    std::ofstream file(to, std::ios::binary);
+    file << text << std::flush;
+    if (!file) fail<IoError>(fmt::format("cannot write '{}'", to));
+  };
+  if (!is_staged(path)) return write(path);
+  StagedFile(path, write).replace();
 }
 
 void print_tensor(const Tensor& tensor) { print(to_string(tensor) + "\n"); }

@@ -8,6 +8,7 @@
 
 #include "../engine/tensor/tensor.h"
 #include "options.h"
+#include "tensor_files.h"
 
 namespace einkern::tools {
 
@@ -21,9 +22,19 @@ struct OutputFile {
 void check_outputs(const Options& options, const std::vector<OutputFile>& outputs,
                    const std::vector<std::string>& inputs);
 
-/// Writes .npy files: all of them, or none, and then what was there before is untouched. An
-/// interrupt waits.
+/// A file and what goes into it, under names.
+struct WrittenFile {
+  TensorName name;
+  std::vector<std::pair<std::string, Tensor>> tensors;
+};
+
+/// Writes files: all of them, or none, and then what was there before is untouched. `-` is standard
+/// output. An interrupt waits.
+void write_outputs(const std::vector<WrittenFile>& outputs);
+/// The same for .npy files.
 void write_outputs(const std::vector<std::pair<std::string, Tensor>>& outputs);
+/// Replaces a text file.
+void write_text_output(const std::string& path, const std::string& text);
 
 /// Prints the array as NumPy would, with a line end. IoError when standard output is closed or
 /// full.

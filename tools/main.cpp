@@ -18,7 +18,7 @@ namespace {
 
 std::string help_text() {
   std::string text =
-      "einkern computes einsums and attention over NumPy's .npy files.\n\n"
+      "einkern computes einsums, attention and tensor programs over files of tensors.\n\n"
       "usage: einkern COMMAND ARGUMENTS...\n\ncommands:\n";
   for (const Command& command : kCommands) {
     text += fmt::format("  {:<10} {}\n", command.name, command.summary);
@@ -31,9 +31,10 @@ std::string help_text() {
          "  einkern eval 'ij,jk->ik' A.npy B.npy -o C.npy\n"
          "  einkern explain 'ab,bc,cd->ad' --shapes 10x1000,1000x10,10x1000\n"
          "  einkern attention Q.npy K.npy V.npy --causal -o O.npy\n"
+         "  einkern run window.ein q=Q.npy k=K.npy v=V.npy slope=S.npy -o O.npy\n"
          "  einkern show O.npy\n"
          "  einkern bench 'ik,kj->ij' --shapes 1024x1024,1024x1024\n\n"
-         "exit codes: 0 done, 1 a check failed, 2 usage or equation syntax, 3 bad input, 4 memory\n"
+         "exit codes: 0 done, 1 a check failed, 2 usage or syntax, 3 bad input, 4 memory\n"
          "limit, 70 internal error, 130 interrupted\n";
 }
 

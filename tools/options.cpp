@@ -14,13 +14,14 @@
 namespace einkern::tools {
 
 struct Options::Option {
-  enum class Kind { flag, value, optional_value };
+  enum class Kind { flag, value, values, optional_value };
   Kind kind = Kind::flag;
   std::string names, metavar, help;
   std::string otherwise;
   bool* switched = nullptr;
   std::optional<std::string>* target = nullptr;
   CLI::Option* parsed = nullptr;
+  std::vector<std::string>* list = nullptr;
 
   /// The last of the names, which is the long one.
   std::string name() const { return names.substr(names.rfind(',') + 1); }
@@ -28,7 +29,7 @@ struct Options::Option {
   std::string shown() const {
     std::string text = names;
     if (const auto comma = text.find(','); comma != text.npos) text.insert(comma + 1, " ");
-    if (kind == Kind::value) text += " " + metavar;
+    if (kind == Kind::value || kind == Kind::values) text += " " + metavar;
     if (kind == Kind::optional_value) text += "[=" + metavar + "]";
     return text;
   }
@@ -57,7 +58,7 @@ Options::~Options() = default;
 
 void Options::add(Option option) {
   CLI::App& app = parser_->app;
-  if (option.kind == Option::Kind::value) {
+  if (option.kind == Option::Kind::value || option.kind == Option::Kind::values) {
     option.parsed = app.add_option(option.names)->expected(1);
   } else {
     option.parsed = app.add_flag(option.names);
@@ -74,6 +75,11 @@ void Options::flag(const std::string& names, bool& target, const std::string& he
 void Options::value(const std::string& names, const std::string& metavar,
                     std::optional<std::string>& target, const std::string& help) {
   add({Option::Kind::value, names, metavar, help, "", nullptr, &target, nullptr});
+}
+
+void Options::values(const std::string& names, const std::string& metavar,
+                     std::vector<std::string>& target, const std::string& help) {
+  add({Option::Kind::values, names, metavar, help, "", nullptr, nullptr, nullptr, &target});
 }
 
 void Options::optional_value(const std::string& names, const std::string& metavar,
@@ -102,7 +108,8 @@ void Options::refuse_unknown(const std::string& argument, bool first) const {
 void Options::store(const Option& option) const {
   const std::vector<std::string>& results = option.parsed->results();
   if (results.empty()) return;
-  if (results.size() > 1) refuse(fmt::format("{} is given twice", option.name()));
+  if (results.size() > 1 && option.kind != Option::Kind::values)
+    refuse(fmt::format("{} is given twice", option.name()));
   switch (option.kind) {
     case Option::Kind::flag:
       if (results[0] != kGiven) refuse(fmt::format("{} takes no value", option.name()));
@@ -110,6 +117,9 @@ void Options::store(const Option& option) const {
       break;
     case Option::Kind::value:
       *option.target = results[0];
+      break;
+    case Option::Kind::values:
+      *option.list = results;
       break;
     case Option::Kind::optional_value:
       *option.target = results[0] == kGiven ? option.otherwise : results[0];

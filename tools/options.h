@@ -30,6 +30,9 @@ class Options {
   /// `--name VALUE` or `--name=VALUE`.
   void value(const std::string& names, const std::string& metavar,
              std::optional<std::string>& target, const std::string& help);
+  /// The same, any number of times.
+  void values(const std::string& names, const std::string& metavar,
+              std::vector<std::string>& target, const std::string& help);
   /// `--name`, which stands for `otherwise`, or `--name=VALUE`; never takes the next argument.
   void optional_value(const std::string& names, const std::string& metavar,
                       const std::string& otherwise, std::optional<std::string>& target,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `einkern show`: dtype, shape, order and statistics of an .npy file, then its elements.
+// `einkern show`: dtype, shape, order and statistics of the tensors of a file, then their elements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "../engine/tensor/io/npy.h"
 #include "commands.h"
 #include "files.h"
 #include "options.h"
+#include "tensor_files.h"
 
 namespace einkern::tools {
 namespace {
@@ -83,17 +83,21 @@ void show_command(const std::vector<std::string>& arguments) {
   Options options({
       .command = "show",
       .usage = "FILE",
-      .summary = "Prints dtype, shape, order and statistics of an .npy file, then its elements.",
-      .examples = {"einkern show O.npy"},
+      .summary =
+          "Prints dtype, shape, order and statistics of every tensor of a file, then its elements.",
+      .examples = {"einkern show O.npy", "einkern show w.safetensors",
+                   "einkern show all.npz:weights"},
   });
   const auto positional = options.parse(arguments);
   if (!positional) return;
   if (positional->size() != 1) {
     options.refuse(fmt::format("one file is needed, not {}", positional->size()));
   }
-  const Tensor tensor = load_npy(positional->front());
-  print(describe(tensor));
-  print_tensor(tensor);
+  for (const auto& [name, tensor] : load_all(positional->front())) {
+    if (!name.empty()) print(fmt::format("{}: ", name));
+    print(describe(tensor));
+    print_tensor(tensor);
+  }
 }
 
 }  // namespace einkern::tools

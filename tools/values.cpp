@@ -85,6 +85,15 @@ DType parse_dtype(const std::string& option, std::string_view text) {
       fmt::format("{}: unknown dtype '{}'; choices: f16, bf16, f32, f64, i64", option, text));
 }
 
+DType parse_any_dtype(const std::string& option, std::string_view text) {
+  std::string choices;
+  for (const DType dtype : {boolean, i8, i16, i32, i64, f16, bf16, f32, f64}) {
+    if (text == name_of(dtype)) return dtype;
+    choices += fmt::format("{}{}", choices.empty() ? "" : ", ", name_of(dtype));
+  }
+  throw UsageError(fmt::format("{}: unknown dtype '{}'; choices: {}", option, text, choices));
+}
+
 PathChoice parse_path_option(const std::string& option, std::string_view text) {
   try {
     return parse_path(text);
@@ -101,6 +110,24 @@ int parse_threads(const std::string& option, std::string_view text) {
     throw UsageError(fmt::format("{}: '{}' is no number from 1 to 4096", option, text));
   }
   return *value;
+}
+
+std::int64_t parse_bytes(const std::string& option, std::string_view text) {
+  int shift = 0;
+  std::string_view digits = text;
+  if (!digits.empty()) {
+    const std::size_t unit = std::string_view("KMGT").find(digits.back());
+    if (unit != std::string_view::npos) {
+      shift = 10 * (static_cast<int>(unit) + 1);
+      digits.remove_suffix(1);
+    }
+  }
+  const auto value = number_from<std::int64_t>(digits);
+  if (!value || *value < 0 || *value > (std::numeric_limits<std::int64_t>::max() >> shift)) {
+    throw UsageError(fmt::format("{}: '{}' is no number of bytes; they look like 4096, 512M or 2G",
+                                 option, text));
+  }
+  return *value << shift;
 }
 
 }  // namespace einkern::tools

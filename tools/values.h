@@ -24,10 +24,14 @@ std::vector<Shape> parse_shapes(const std::string& option, std::string_view text
 std::string shape_text(const Shape& shape);
 /// f16, bf16, f32, f64 or i64.
 DType parse_dtype(const std::string& option, std::string_view text);
+/// Any dtype by its name.
+DType parse_any_dtype(const std::string& option, std::string_view text);
 /// auto, greedy, optimal or positions.
 PathChoice parse_path_option(const std::string& option, std::string_view text);
 /// 1 to 4096.
 int parse_threads(const std::string& option, std::string_view text);
+/// `4096`, `512K`, `64M`, `2G`, by powers of 1024.
+std::int64_t parse_bytes(const std::string& option, std::string_view text);
 /// The parts between separators; one empty part for an empty text.
 std::vector<std::string_view> split_at(std::string_view text, char separator);
 

@@ -159,6 +159,10 @@ std::optional<Program::Declared> Program::declared(std::string_view input) const
   return declared_type(*statement);
 }
 
+void Program::check_inputs(const std::vector<std::string>& given) const {
+  state_->check_names(given, true);
+}
+
 std::vector<Expr> Program::build(const std::map<std::string, Expr>& inputs) const {
   std::vector<std::string> given;
   for (const auto& [name, expr] : inputs) given.push_back(name);

@@ -57,6 +57,9 @@ class Program {
   /// Nothing when the input is not declared.
   std::optional<Declared> declared(std::string_view input) const;
 
+  /// ValueError listing both sets unless these are the names of all inputs.
+  void check_inputs(const std::vector<std::string>& given) const;
+
   /// The lazy expressions of its results over these inputs; a number (`Expr(0.5)`) may stand where
   /// a number is needed. ValueError listing both sets when inputs are missing or unknown;
   /// ShapeError or TypeError, with file, line and carets, when one is not as declared.

@@ -152,10 +152,13 @@ class Resolver {
       if (node.kind == Kind::slice && i > 0 && child.kind != Kind::range &&
           child.kind != Kind::ellipsis) {
         const std::string text = module_.source.text(child.span);
+        const std::string next = child.kind == Kind::integer
+                                     ? std::to_string(static_cast<std::uint64_t>(child.integer) + 1)
+                                     : text + " + 1";
         refuse(child.span,
                fmt::format("an index alone would drop its axis; a range keeps it, as in "
-                           "{0}:{0}+1",
-                           text));
+                           "{}:{}",
+                           text, next));
       }
       if (child.kind != Kind::absent) expression(child);
     }
