@@ -50,8 +50,9 @@ std::vector<Tensor> RunOptions::run(const std::vector<Expr>& exprs, bool fuse,
   if (limit_) {
     const std::int64_t needed = bytes_needed(exprs, options);
     if (needed > *limit_) {
-      fail<MemoryLimitError>(fmt::format(
-          "--memory-limit: results and workspace need {} bytes, the limit is {}", needed, *limit_));
+      fail<MemoryLimitError>(
+          fmt::format("run: --memory-limit: results and workspace need {} bytes, the limit is {}",
+                      needed, *limit_));
     }
   }
   if (explain_) std::cerr << explain(exprs, options);

@@ -63,9 +63,14 @@ Tensor load_tensor(const std::string& text) {
     if (!name.member.empty() ? key == name.member : tensors.size() == 1) return tensor;
     list += fmt::format("{}'{}'", list.empty() ? "" : ", ", key);
   }
-  fail<ValueError>(fmt::format(
-      "'{}' holds {}{}; name one as in '{}:NAME'", name.path, tensors.empty() ? "no tensor" : list,
-      name.member.empty() ? "" : fmt::format(", no '{}'", name.member), name.path));
+  const char* const function = name.format == Format::npz ? "load_npz" : "load_safetensors";
+  if (!name.member.empty()) {
+    fail<ValueError>(fmt::format("{}: '{}': no tensor '{}'; the names are {}", function, name.path,
+                                 name.member, list.empty() ? "none" : list));
+  }
+  fail<ValueError>(list.empty() ? fmt::format("{}: '{}': holds no tensor", function, name.path)
+                                : fmt::format("{0}: '{1}': holds {2}; name one as in '{1}:NAME'",
+                                              function, name.path, list));
 }
 
 std::vector<std::pair<std::string, Tensor>> load_all(const std::string& text) {

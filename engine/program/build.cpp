@@ -280,13 +280,12 @@ class Builder {
     const auto check = [&](const Node& item) {
       if (item.kind != Kind::name && item.kind != Kind::text) return;
       if (std::find(known.begin(), known.end(), item.name) != known.end()) return;
-      fail_in<ShapeError>(
-          module.source, item.span,
-          known.empty()
-              ? fmt::format("{}: no axis '{}': the axes of '{}' have no labels", word.name,
-                            item.name, word.parameters[0].name)
-              : fmt::format("{}: no axis '{}'{}; the axes of '{}' are {}", word.name, item.name,
-                            suggestion(item.name, known), word.parameters[0].name, listed(known)));
+      fail_in<ShapeError>(module.source, item.span,
+                          known.empty()
+                              ? fmt::format("{}: no axis '{}': the axes of '{}' have no labels",
+                                            word.name, item.name, word.parameters[0].name)
+                              : fmt::format("{}: no axis '{}' among {}{}", word.name, item.name,
+                                            listed(known), suggestion(item.name, known)));
     };
     for (std::size_t p = 0; p < bound.size(); ++p) {
       const P kind = word.parameters[p].kind;
@@ -406,9 +405,9 @@ class Builder {
     }
     const auto found = std::find(record->names.begin(), record->names.end(), node.name);
     if (found == record->names.end()) {
-      fail_in<ValueError>(
-          module.source, node.span,
-          fmt::format("no result '{}'; there are {}", node.name, listed(record->names)));
+      fail_in<ValueError>(module.source, node.span,
+                          fmt::format("no result '{}' among {}{}", node.name, listed(record->names),
+                                      suggestion(node.name, record->names)));
     }
     return record->values[static_cast<std::size_t>(found - record->names.begin())];
   }

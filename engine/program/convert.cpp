@@ -17,28 +17,32 @@ using Kind = Parameter::Kind;
 
 constexpr std::size_t kLongestSymbol = 80;
 
-[[noreturn]] void refuse(const Parameter& parameter, const Origin& origin,
-                         const std::string& fact) {
-  fail_in<TypeError>(origin.source, origin.node.span,
-                     fmt::format("{}: '{}' {}", origin.word, parameter.name, fact));
+/// `softmax: 's'`, or `'+': an operand` for signs.
+std::string subject(const Parameter& parameter, const Origin& origin) {
+  const char first = origin.word.front();
+  if ((first >= 'a' && first <= 'z') && origin.word != "and" && origin.word != "or" &&
+      origin.word != "not") {
+    return fmt::format("{}: '{}'", origin.word, parameter.name);
+  }
+  return fmt::format("'{}': an operand", origin.word == "-x" ? "-" : origin.word);
 }
 
 [[noreturn]] void refuse_symbol(const Parameter& parameter, const Origin& origin,
                                 const SymbolicNumber& number) {
   fail_in<ValueError>(origin.source, origin.node.span,
-                      fmt::format("{}: '{}' is {}, which is known only when sizes are; give them",
-                                  origin.word, parameter.name, graph::extent_text(number.extent)));
+                      fmt::format("{} is {}, which is known only when sizes are; give them",
+                                  subject(parameter, origin), graph::extent_text(number.extent)));
 }
 
 [[noreturn]] void refuse_kind(const Parameter& parameter, const Origin& origin, const Value& value,
                               const char* wanted) {
-  if (const auto* record = value.as<Value::Record>()) {
-    if (!record->names.empty()) {
-      refuse(parameter, origin,
-             fmt::format("is several results; name one, as in .{}", record->names[0]));
-    }
+  std::string fact = fmt::format("is {}, not {}", kind_text(value), wanted);
+  const auto* record = value.as<Value::Record>();
+  if (record != nullptr && !record->names.empty()) {
+    fact = fmt::format("is several results; name one, as in .{}", record->names[0]);
   }
-  refuse(parameter, origin, fmt::format("is {}, not {}", kind_text(value), wanted));
+  fail_in<TypeError>(origin.source, origin.node.span,
+                     fmt::format("{} {}", subject(parameter, origin), fact));
 }
 
 Value as_tensor(const Parameter& parameter, const Value& value, const Origin& origin) {

@@ -3,6 +3,7 @@
 #include "grammar.h"
 
 #include <boost/spirit/home/x3.hpp>
+#include <type_traits>
 
 namespace einkern::program {
 
@@ -231,10 +232,15 @@ const auto close_paren = x3::rule<struct CloseParen>{"')'"} =
     on<&TreeBuilder::close_bracket>(paren);
 const auto close_square = x3::rule<struct CloseSquare>{"']'"} =
     on<&TreeBuilder::close_bracket>(square);
-const auto name = x3::rule<struct NameRule>{"a name"} = Name{};
+// What an action is told of must carry the rule's name itself, for messages.
+template <Spanned F>
+constexpr auto named_token(const auto& token, const char* what) {
+  return x3::rule<std::integral_constant<Spanned, F>>{what} = on<F>(token);
+}
+const auto target = named_token<&TreeBuilder::add_target>(Name{}, "a name");
 const auto equals = x3::rule<struct Equals>{"'='"} = Exactly(U"=", U"=");
 const auto colon = x3::rule<struct Colon>{"':'"} = Exactly(U":");
-const auto quoted = x3::rule<struct Quoted>{"a text in double quotes"} = Text{};
+const auto quoted = named_token<&TreeBuilder::add_text>(Text{}, "a text in double quotes");
 
 const x3::rule<struct ExpressionTag> expression = "an expression";
 
@@ -271,9 +277,9 @@ const auto range_or_index = (x3::raw[&Exactly(U":")][([](auto& context) {
 const auto slice_item = leaf<Node::Kind::ellipsis>(Exactly(U"...")) | range_or_index;
 const auto subscript = open_square >> items(slice_item, square) > close_square
                        > then<&TreeBuilder::close_subscript>();
-const auto field = Exactly(U".") > on<&TreeBuilder::close_field>(name);
+const auto field = Exactly(U".") > named_token<&TreeBuilder::close_field>(Name{}, "a name");
 
-const auto postfix = nothing > atom >> *(subscript | field);
+const auto postfix = (nothing > atom) >> *(subscript | field);
 
 const auto minus = Exactly(U"-");
 template <class Operand>
@@ -309,13 +315,11 @@ constexpr auto statement(const auto& content) {
 
 const auto line_end = x3::rule<struct LineEnd>{"the end of the line"} = Exactly(U"\n") | x3::eoi;
 
-const auto assignment = statement<Statement::Kind::assign>(
-    on<&TreeBuilder::add_target>(Name{}) >> *(Exactly(U",") > on<&TreeBuilder::add_target>(name)) >
-    equals > expression);
+const auto assignment =
+    statement<Statement::Kind::assign>(target >> *(Exactly(U",") > target) > equals > expression);
 const auto give = statement<Statement::Kind::give>(Exactly(U"return") >> expression >>
                                                    *(Exactly(U",") >> expression));
-const auto import_statement =
-    statement<Statement::Kind::import>(Exactly(U"import") > on<&TreeBuilder::add_text>(quoted));
+const auto import_statement = statement<Statement::Kind::import>(Exactly(U"import") > quoted);
 
 const auto size = x3::rule<struct Size>{"a size: a name or a number"} =
     x3::raw[Name{}][([](auto& context) { builder(context).add_size(span_of(context), true); })] |
@@ -323,20 +327,18 @@ const auto size = x3::rule<struct Size>{"a size: a name or a number"} =
 const auto open_sizes = x3::rule<struct OpenSizes>{"'['"} = open_square;
 const auto needed_size = nothing > size;
 const auto input_statement = statement<Statement::Kind::input>(
-    Exactly(U"input") > on<&TreeBuilder::add_target>(name) > colon >
-    on<&TreeBuilder::add_dtype>(name) > open_sizes > items(needed_size, square) > close_square >
-    then<&TreeBuilder::close_sizes>());
+    Exactly(U"input") > target > colon > named_token<&TreeBuilder::add_dtype>(Name{}, "a dtype") >
+    open_sizes > items(needed_size, square) > close_square > then<&TreeBuilder::close_sizes>());
 
 const auto simple = x3::rule<struct Simple>{"a statement"} = give | assignment;
-const auto parameter = (nothing > on<&TreeBuilder::add_parameter>(name)) >>
+const auto parameter = (nothing > named_token<&TreeBuilder::add_parameter>(Name{}, "a name")) >>
                        -(Exactly(U"=", U"=") >> expression >> then<&TreeBuilder::add_standard>());
 const auto open_parameters = x3::rule<struct OpenParameters>{"'('"} = open_paren;
 const auto block = Exactly(U"\n") >> Indented{} > simple > line_end >>
                    *(Indented{} > simple > line_end);
 const auto function_head =
-    x3::raw[Exactly(U"def") > on<&TreeBuilder::add_target>(name) > open_parameters >
-            items(parameter, paren) > close_paren > colon]
-           [([](auto& context) { builder(context).begin_function(span_of(context)); })];
+    x3::raw[Exactly(U"def") > target > open_parameters > items(parameter, paren) > close_paren >
+            colon][([](auto& context) { builder(context).begin_function(span_of(context)); })];
 const auto body = x3::rule<struct Body>{"a statement, or indented lines of them"} =
     block | (simple >> line_end);
 const auto function = function_head > body > then<&TreeBuilder::end_function>();

@@ -50,7 +50,9 @@ class Resolver {
       }
     }
     if (!imported_ && (statements.empty() || statements.back().kind != Statement::Kind::give)) {
-      refuse({module_.source.points().size(), 1}, "the program returns nothing");
+      const std::string fact = "the program returns nothing; it ends with 'return' and values";
+      if (!statements.empty()) refuse(statements.back().span, fact);
+      fail<SyntaxError>(module_.source.name() + ": " + fact);
     }
   }
 
@@ -83,6 +85,7 @@ class Resolver {
     std::set<std::string> outer;
     outer.swap(scope_);
     in_function_ = true;
+    function_ = statement.targets[0];
     for (const FunctionParameter& parameter : statement.parameters) {
       for (const Node& value : parameter.standard) expression(value);
     }
@@ -104,6 +107,7 @@ class Resolver {
       refuse(statement.span, fmt::format("function '{}' returns nothing", statement.targets[0]));
     }
     in_function_ = false;
+    function_.clear();
     scope_.swap(outer);
     // From here on it can be called; never by itself.
     module_.functions[statement.targets[0]] = {&module_, &statement};
@@ -201,10 +205,9 @@ class Resolver {
     if (scope_.contains(name)) refuse(head, fmt::format("'{}' is a value, not a function", name));
     for (const Statement& statement : module_.tree.statements) {
       if (statement.kind == Statement::Kind::define && statement.targets[0] == name) {
-        refuse(head, fmt::format(
-                         "function '{}' is defined only in line {}; it must stand before its use, "
-                         "and cannot call itself",
-                         name, module_.source.line_of(statement.span.begin) + 1));
+        if (name == function_) refuse(head, fmt::format("function '{}' calls itself", name));
+        refuse(head, fmt::format("function '{}' is defined in line {}, behind its use", name,
+                                 module_.source.line_of(statement.span.begin) + 1));
       }
     }
     std::vector<std::string> known = words_.names();
@@ -273,6 +276,7 @@ class Resolver {
   const Import& import_;
   bool imported_;
   bool in_function_ = false;
+  std::string function_;  // the one whose body is looked at
   std::set<std::string> scope_;
 };
 
