@@ -112,8 +112,10 @@ Value convert(const Parameter& parameter, const Value& value, const Origin& orig
     case Kind::text:
       if (value.as<std::string>() != nullptr) return value;
       refuse_kind(parameter, origin, value, "a text");
-    case Kind::labels:
     case Kind::order:
+      if (value.as<std::string>() != nullptr || value.as<Value::List>() != nullptr) return value;
+      refuse_kind(parameter, origin, value, "an equation or a list of axes");
+    case Kind::labels:
     case Kind::choice:
     case Kind::any:
       break;

@@ -27,6 +27,12 @@ bool read_number(std::string_view text, std::int64_t& integer, double& number) {
 std::string number_text(double number) {
   std::string text = fmt::format("{}", number);
   if (text.find_first_not_of("0123456789-") == text.npos) text += ".0";
+  // `1e-05` and `1e+20` as people write them.
+  if (const auto mark = text.find('e'); mark != text.npos) {
+    if (text[mark + 1] == '+') text.erase(mark + 1, 1);
+    const std::size_t digits = mark + 1 + (text[mark + 1] == '-' ? 1 : 0);
+    while (text[digits] == '0' && digits + 1 < text.size()) text.erase(digits, 1);
+  }
   return text;
 }
 

@@ -12,7 +12,7 @@ namespace einkern::program {
 /// (infinite when no double holds it).
 bool read_number(std::string_view text, std::int64_t& integer, double& number);
 
-/// `0.5`, `1e-05`, `3.0`: never the text of an integer.
+/// `0.5`, `1e-5`, `3.0`: never the text of an integer.
 std::string number_text(double number);
 
 }  // namespace einkern::program

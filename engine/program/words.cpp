@@ -8,7 +8,6 @@
 
 #include "../base/error.h"
 #include "../graph/build.h"
-#include "../plan/path.h"
 
 namespace einkern {
 

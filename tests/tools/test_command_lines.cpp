@@ -25,11 +25,18 @@ std::vector<std::string> sorted_names(const ArraysFolder& folder) {
 
 const std::vector<Malformed>& malformed() {
   static const std::vector<Malformed> lines = {
-      {{}, 2, "no command given; choices: eval, explain, attention, show, bench (and --help)"},
-      {{"evil"}, 2, "unknown command 'evil'; choices: eval, explain, attention, show, bench"},
+      {{},
+       2,
+       "no command given; choices: eval, explain, attention, run, check, fmt, words, show, "
+       "compare, random, bench (and --help)"},
+      {{"evil"},
+       2,
+       "unknown command 'evil'; choices: eval, explain, attention, run, check, fmt, words, show, "
+       "compare, random, bench"},
       {{"--verbose"},
        2,
-       "unknown command '--verbose'; choices: eval, explain, attention, show, bench"},
+       "unknown command '--verbose'; choices: eval, explain, attention, run, check, fmt, words, "
+       "show, compare, random, bench"},
       {{"eval"}, 2, "eval: no equation given"},
       {{"eval", "ij,jk-", "A.npy"},
        2,
@@ -228,7 +235,8 @@ TEST_SUITE("tools") {
     CHECK(general.code == 0);
     CHECK(general.err == "");
     CHECK(folder.run({"-h"}).out == general.out);
-    for (const std::string command : {"eval", "explain", "attention", "show", "bench"}) {
+    for (const std::string command : {"eval", "explain", "attention", "run", "check", "fmt",
+                                      "words", "show", "compare", "random", "bench"}) {
       CAPTURE(command);
       CHECK(general.out.find("\n  " + command + " ") != std::string::npos);
       const Finished help = folder.run({command, "no.npy", "--help"});

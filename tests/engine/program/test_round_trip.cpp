@@ -55,11 +55,13 @@ TEST_SUITE("program") {
     CHECK(canonical("x = y [ \"b h\" ] . weights\n") == "x = y[\"b h\"].weights\n");
     CHECK(canonical("x = not a<b<=c and(d or e)") == "x = not a < b <= c and (d or e)\n");
     CHECK(canonical("x = -2**-3**y\nz = (-2)**2") == "x = -2 ** -3 ** y\nz = (-2) ** 2\n");
-    CHECK(canonical("def f(a,b=1e-5): return a") == "def f(a, b=1e-05):\n    return a\n");
+    CHECK(canonical("def f(a,b=1e-5): return a") == "def f(a, b=1e-5):\n    return a\n");
     CHECK(canonical("def f():\n  # in\n\n  x = 1\n  return x  # out\ny = f()") ==
           "def f():\n    # in\n\n    x = 1\n    return x  # out\ny = f()\n");
     CHECK(canonical("input q:f32[ b,h , 64 ]\ninput s: i64[]") ==
           "input q: f32[b, h, 64]\ninput s: i64[]\n");
+    CHECK(canonical("x = 1e20 + 1.0e-300 + 12345678901234567890.0") ==
+          "x = 1e20 + 1e-300 + 1.2345678901234567e19\n");
     CHECK(canonical("x = 1\r\ny = 2\r\n") == "x = 1\ny = 2\n");
     CHECK(canonical("\tx = 1") == "x = 1\n");
   }
