@@ -2,10 +2,14 @@
 // `einkern run`, `check`, `fmt`, `words`, `compare` and `random` on files: what comes out.
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
+#include <array>
 #include <cmath>
 
 #include "../../engine/tensor/io/npz.h"
 #include "../../engine/tensor/io/safetensors.h"
+#include "../support/sanitizer.h"
 #include "arrays_folder.h"
 
 using namespace einkern;
@@ -101,6 +105,28 @@ TEST_SUITE("tools") {
     CHECK(shell(folder, "head -c 100 A.npy | einkern run p.ein x=- -o w.npy").code == 3);
     CHECK_FALSE(folder.has("w.npy"));
     CHECK(shell(folder, "einkern run p.ein x=A.npy -o - >/dev/full").code == 3);
+  }
+
+  TEST_CASE("an input of 4 GiB is mapped, not copied") {
+    if (kSanitized) return;  // their own memory is beyond the limit
+    const ProgramFolder folder("input x: f32[n, 1024]\nreturn x[1048575:, 1022:] + 1\n");
+    // The header of (2^20, 1024) floats, and a hole for the elements.
+    const std::string small = read_text(folder.scratch() / "A.npy");
+    std::string header = small.substr(0, 128);
+    const std::string shape = "(2, 3), }";
+    const auto at = header.find(shape);
+    REQUIRE(at != header.npos);
+    header.replace(at, shape.size(), "(1048576, 1024), }");
+    header.erase(header.size() - 1 - (std::string("(1048576, 1024), }").size() - shape.size()),
+                 std::string("(1048576, 1024), }").size() - shape.size());
+    write_text(folder.scratch() / "big.npy", header);
+    std::filesystem::resize_file(folder.scratch() / "big.npy", 128 + (std::uintmax_t{4} << 30));
+    // Half a GiB of memory of its own is all that the process may have.
+    const Finished done = shell(folder, "ulimit -d 524288; einkern run p.ein x=big.npy");
+    CHECK(done.err == "");
+    CHECK(done.out == "[[1. 1.]]\n");
+    const Finished copied = shell(folder, "ulimit -d 524288; cat big.npy | einkern run p.ein x=-");
+    CHECK(copied.code != 0);
   }
 
   TEST_CASE("a failing run leaves what was there") {
