@@ -83,7 +83,7 @@ TEST_SUITE("program") {
       } else {
         ++refused;
         REQUIRE(message.starts_with("t.ein:"));
-        REQUIRE(message.find("^") != std::string::npos);
+        REQUIRE(message.find('^') != std::string::npos);
       }
     }
     CHECK(refused > 200);
