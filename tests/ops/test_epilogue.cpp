@@ -34,6 +34,7 @@ struct Problem {
   DType dtype;
   Array x, w, column, row, residual, turned;
   Tensor tx, tw, tcolumn, trow, tresidual, tturned;
+  Array sums;
 
   Problem(I b, I m, I k, I n, DType d)
       : batch(b),
@@ -52,18 +53,21 @@ struct Problem {
         tcolumn(to_tensor(column, d)),
         trow(to_tensor(row, d)),
         tresidual(to_tensor(residual, d)),
-        tturned(to_tensor(turned, d)) {}
+        tturned(to_tensor(turned, d)),
+        sums({b, m, n}) {
+    for_each_index(sums.shape, [&](const Sizes& at) {
+      double& sum = sums.at(at);
+      for (I i = 0; i < steps; ++i) sum += x.at({at[0], at[1], i}) * w.at({i, at[2]});
+    });
+  }
 
   Expr y() const { return einsum("bmk,kn->bmn", tx, tw); }
 
   /// want(sum, b, m, n) for every element.
   Array expected(const std::function<double(double, I, I, I)>& want) const {
     Array out({batch, rows, columns});
-    for_each_index(out.shape, [&](const Sizes& at) {
-      double sum = 0;
-      for (I k = 0; k < steps; ++k) sum += x.at({at[0], at[1], k}) * w.at({k, at[2]});
-      out.at(at) = want(sum, at[0], at[1], at[2]);
-    });
+    for_each_index(out.shape,
+                   [&](const Sizes& at) { out.at(at) = want(sums.at(at), at[0], at[1], at[2]); });
     return out;
   }
 };
