@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of attention as rows: the table that programs look them up in. One row each.
+// The functions of attention as rows: the table that programs look them up in, one row each. Here
+// those of dot products and projections; variants and patterns have files of their own.
 #include "words.h"
 
 #include <utility>
@@ -7,6 +8,7 @@
 #include "../engine/base/error.h"
 #include "../ops/words.h"
 #include "attention.h"
+#include "words_options.h"
 
 namespace einkern {
 namespace {
@@ -14,27 +16,7 @@ namespace {
 using namespace parameters;
 using A = Arguments;
 
-std::vector<Parameter> with(std::vector<Parameter> first, std::vector<Parameter> more) {
-  for (Parameter& parameter : more) first.push_back(std::move(parameter));
-  return first;
-}
-
-Parameter placed() { return choice("causal", {"top_left", "bottom_right"}).optional(); }
-
-/// Members of AttentionOptions that say what is visible and how scores are made.
-std::vector<Parameter> scoring() {
-  return {tensor("mask").optional().by_name(),
-          tensor("bias").optional().by_name(),
-          tensor("lengths").optional().by_name(),
-          any("segments").optional().by_name(),
-          integers("window").optional().by_name(),
-          number("scale").optional().by_name(),
-          number("softcap").optional().by_name(),
-          tensor("sinks").optional().by_name(),
-          placed().by_name()};
-}
-
-/// Weights and numbers of heads.
+/// Weights of the multihead forms.
 std::vector<Parameter> weights() {
   std::vector<Parameter> list;
   for (const char* name :
@@ -43,46 +25,9 @@ std::vector<Parameter> weights() {
   }
   return list;
 }
-std::vector<Parameter> heads() {
-  return {integer("heads").standard("0").by_name(), integer("kv_heads").standard("0").by_name(),
-          integer("head_dim").standard("0").by_name()};
-}
-
-std::optional<Segments> segments_of(const A& a, const char* function) {
-  if (!a.has("segments")) return {};
-  const Value& value = a.value("segments");
-  if (const auto* both = value.as<Expr>()) return Segments(*both);
-  if (const auto* list = value.as<Value::List>(); list != nullptr && list->size() == 2) {
-    const auto *q = (*list)[0].as<Expr>(), *k = (*list)[1].as<Expr>();
-    if (q != nullptr && k != nullptr) return Segments(*q, *k);
-  }
-  fail<ValueError>(std::string(function) +
-                   ": segments are a tensor for both sides, or a list of two, [queries, keys]");
-}
-
-std::optional<Window> window_of(const A& a, const char* function) {
-  if (!a.has("window")) return {};
-  const std::vector<std::int64_t> sides = a.integers("window");
-  if (sides.size() != 2) {
-    fail<ValueError>(std::string(function) + ": a window is a list of two, [left, right]");
-  }
-  return Window{sides[0], sides[1]};
-}
-
-AttentionOptions scoring_of(const A& a, const char* function) {
-  return {.mask = a.maybe_tensor("mask"),
-          .bias = a.maybe_tensor("bias"),
-          .lengths = a.maybe_tensor("lengths"),
-          .segments = segments_of(a, function),
-          .window = window_of(a, function),
-          .scale = a.maybe_number("scale"),
-          .softcap = a.maybe_number("softcap"),
-          .sinks = a.maybe_tensor("sinks"),
-          .causal = placement(a, function, "causal")};
-}
 
 AttentionOptions all_options(const A& a, const char* function) {
-  AttentionOptions options = scoring_of(a, function);
+  AttentionOptions options = options_of(a, function);
   options.qkv = a.maybe_tensor("qkv");
   options.q = a.maybe_tensor("q");
   options.k = a.maybe_tensor("k");
@@ -93,15 +38,7 @@ AttentionOptions all_options(const A& a, const char* function) {
   options.k_bias = a.maybe_tensor("k_bias");
   options.v_bias = a.maybe_tensor("v_bias");
   options.out_bias = a.maybe_tensor("out_bias");
-  options.heads = a.integer("heads");
-  options.kv_heads = a.integer("kv_heads");
-  options.head_dim = a.integer("head_dim");
   return options;
-}
-
-Value record(const AttentionResult& result) {
-  return Value::Record{{"output", "weights", "logsumexp"},
-                       {result.output, result.weights, result.logsumexp}};
 }
 
 Value multihead_word(const A& a) {
@@ -116,19 +53,14 @@ Value multihead_word(const A& a) {
 WordTable table() {
   return {
       {"dot_product_attention", "softmax(q k^T scale) v on heads that are apart",
-       with(with({tensor("q"), tensor("k"), tensor("v")}, heads()), scoring()),
+       with({tensor("q"), tensor("k"), tensor("v")}, options_of_attention()),
        [](const A& a) -> Value {
-         AttentionOptions options = scoring_of(a, "dot_product_attention");
-         options.heads = a.integer("heads");
-         options.kv_heads = a.integer("kv_heads");
-         options.head_dim = a.integer("head_dim");
-         return record(dot_product_attention(a.tensor("q"), a.tensor("k"), a.tensor("v"), options));
+         return record(dot_product_attention(a.tensor("q"), a.tensor("k"), a.tensor("v"),
+                                             options_of(a, "dot_product_attention")));
        }},
       {"multihead_attention", "projections, heads, attention and output",
-       with(with(with({tensor("x"), tensor("key").optional(), tensor("value").optional()},
-                      weights()),
-                 heads()),
-            scoring()),
+       with(with({tensor("x"), tensor("key").optional(), tensor("value").optional()}, weights()),
+            options_of_attention()),
        multihead_word},
       {"self_attention",
        "softmax(x Wq (x Wk)^T / sqrt(d_k)) x Wv",
@@ -166,7 +98,12 @@ WordTable table() {
 }  // namespace
 
 const WordTable& attention_words() {
-  static const WordTable kTable = table();
+  static const WordTable kTable = [] {
+    WordTable rows = table();
+    for (Word& row : pattern_words()) rows.push_back(std::move(row));
+    for (Word& row : variant_words()) rows.push_back(std::move(row));
+    return rows;
+  }();
   return kTable;
 }
 

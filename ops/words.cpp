@@ -51,6 +51,18 @@ std::vector<Parameter> normalisation() {
   return {tensor("s"), axes("axes").standard("-1"), tensor("sink").optional().by_name()};
 }
 
+using Norm = Expr (*)(const Expr&, const Axes&, const NormOptions&);
+template <Norm F>
+Value normed_word(const A& a) {
+  return F(
+      a.tensor("x"), a.axes("axes"),
+      {.weight = a.maybe_tensor("weight"), .bias = a.maybe_tensor("bias"), .eps = a.number("eps")});
+}
+std::vector<Parameter> normed() {
+  return {tensor("x"), axes("axes").standard("-1"), tensor("weight").optional().by_name(),
+          tensor("bias").optional().by_name(), number("eps").standard("1e-5").by_name()};
+}
+
 Value other(Mask mask, const char* what) { return Value::Other{std::move(mask), what}; }
 
 Value causal_word(const A& a) {
@@ -92,6 +104,13 @@ Value gelu_word(const A& a) {
   return gelu(a.tensor("x"), *form == "tanh" ? Gelu::tanh : Gelu::exact);
 }
 
+Value toeplitz_word(const A& a) {
+  if (!a.has("labels")) return toeplitz(a.tensor("x"), a.axis("axis"), a.integer("queries"));
+  const std::vector<std::string> labels = a.labels("labels");
+  if (labels.size() != 2) fail<ValueError>("toeplitz: labels are a list of two, [queries, keys]");
+  return toeplitz(a.tensor("x"), a.axis("axis"), a.integer("queries"), {labels[0], labels[1]});
+}
+
 double reciprocal_root(double v) { return 1 / std::sqrt(v); }
 double logistic(double v) { return 1 / (1 + std::exp(-v)); }
 
@@ -128,6 +147,8 @@ WordTable table() {
       {"log", "natural logarithm", x(), one<log>, fold::real<std::log>},
       {"sqrt", "square root", x(), one<sqrt>, fold::real<std::sqrt>},
       {"rsqrt", "1 / sqrt(x)", x(), one<rsqrt>, fold::real<reciprocal_root>},
+      {"sin", "sine of an angle in radians", x(), one<sin>, fold::real<std::sin>},
+      {"cos", "cosine of an angle in radians", x(), one<cos>, fold::real<std::cos>},
       {"tanh", "hyperbolic tangent", x(), one<tanh>, fold::real<std::tanh>},
       {"sigmoid", "1 / (1 + exp(-x))", x(), one<sigmoid>, fold::real<logistic>},
       {"erf", "error function", x(), one<erf>, fold::real<std::erf>},
@@ -137,6 +158,11 @@ WordTable table() {
        {tensor("x"), choice("form", {"exact", "tanh"}).standard("exact")},
        gelu_word},
       {"silu", "x sigmoid(x)", x(), one<silu>},
+      // dropout.h
+      {"dropout",
+       "zeros with probability p, the rest by 1 / (1 - p), by a seed",
+       {tensor("x"), number("p"), tensor("seed")},
+       [](const A& a) -> Value { return dropout(a.tensor("x"), a.number("p"), a.tensor("seed")); }},
       // index.h
       {"index",
        "the position along an axis",
@@ -182,12 +208,43 @@ WordTable table() {
        {tensor("b")},
        [](const A& a) -> Value { return other(bias(a.tensor("b")), "a bias"); }},
       {"mask", "scores under masks", {tensor("s"), any("masks").and_more()}, mask_word},
+      // norm.h
+      {"layer_norm", "mean 0 and variance 1 over axes", normed(), normed_word<layer_norm>},
+      {"rms_norm", "mean square 1 over axes", normed(), normed_word<rms_norm>},
       // reduce.h
       {"sum", "sum over axes, or over all", reduction(), reduced<sum, sum>},
       {"prod", "product over axes, or over all", reduction(), reduced<prod, prod>},
       {"mean", "mean over axes, or over all", reduction(), reduced<mean, mean>},
       {"max", "largest element over axes, or over all", reduction(), reduced<max, max>},
       {"min", "smallest element over axes, or over all", reduction(), reduced<min, min>},
+      // rope.h
+      {"rope",
+       "pairs of features turned by position times frequency",
+       {tensor("x"), number("base").standard("10000").by_name(),
+        integer("dims").standard("0").by_name(), flag("interleaved").standard("false").by_name(),
+        tensor("positions").optional().by_name(), number("scale").standard("1").by_name(),
+        tensor("frequencies").optional().by_name()},
+       [](const A& a) -> Value {
+         return rope(a.tensor("x"), {.base = a.number("base"),
+                                     .dims = a.integer("dims"),
+                                     .interleaved = a.flag("interleaved"),
+                                     .positions = a.maybe_tensor("positions"),
+                                     .scale = a.number("scale"),
+                                     .frequencies = a.maybe_tensor("frequencies")});
+       }},
+      {"rope_ntk_base",
+       "the base of rope that stretches the longest wave by a factor",
+       {number("base"), number("factor"), integer("dims")},
+       [](const A& a) -> Value {
+         return rope_ntk_base(a.number("base"), a.number("factor"), a.integer("dims"));
+       }},
+      // scan.h
+      {"scan",
+       "s[t] = gate[t] s[t - 1] + x[t] along an axis",
+       {tensor("x"), axis("axis"), tensor("gate").optional()},
+       [](const A& a) -> Value {
+         return scan(a.tensor("x"), a.axis("axis"), a.maybe_tensor("gate"));
+       }},
       // shape.h
       {"permute",
        "axes in another order, by an equation or a list",
@@ -237,6 +294,15 @@ WordTable table() {
       {"log_softmax", "the logarithm of softmax", normalisation(), normalised<log_softmax>},
       {"logsumexp", "log(sum(exp(s))) over axes, which disappear", normalisation(),
        normalised<logsumexp>},
+      // take.h
+      {"take",
+       "elements at the positions that integers name along an axis",
+       {tensor("x"), tensor("at"), axis("axis")},
+       [](const A& a) -> Value { return take(a.tensor("x"), a.tensor("at"), a.axis("axis")); }},
+      {"toeplitz",
+       "one element for every difference k - q as a matrix, a view",
+       {tensor("x"), axis("axis"), integer("queries"), labels("labels").optional()},
+       toeplitz_word},
   };
   return rows;
 }
