@@ -159,7 +159,8 @@ WordTable variant_words() {
       {"varlen_attention", "attention within sequences packed one after another",
        with(with(q_k_v(), {any("offsets")}), options_of_attention()),
        [](const A& a) -> Value {
-         return record(varlen_attention(a.tensor("q"), a.tensor("k"), a.tensor("v"), offsets_of(a),
+         const Packed offsets = offsets_of(a);
+         return record(varlen_attention(a.tensor("q"), a.tensor("k"), a.tensor("v"), offsets,
                                         options_of(a, "varlen_attention")));
        }},
       {"paged_attention", "attention to keys and values in pages, found through a table",
@@ -199,7 +200,8 @@ WordTable variant_words() {
        "what attention over the keys of both parts gives",
        {any("first"), any("second")},
        [](const A& a) -> Value {
-         const PartialAttention r = merge_attention(part_of(a, "first"), part_of(a, "second"));
+         const PartialAttention first = part_of(a, "first"), second = part_of(a, "second");
+         const PartialAttention r = merge_attention(first, second);
          return Value::Record{{"output", "logsumexp"}, {r.output, r.logsumexp}};
        }},
       // Without a softmax.
