@@ -6,8 +6,6 @@
 
 #include <bit>
 #include <cmath>
-#include <span>
-#include <vector>
 
 #include "../engine/base/error.h"
 #include "../engine/tensor/create.h"
@@ -20,12 +18,12 @@ namespace einkern {
 Tensor alibi_slopes(std::int64_t heads, DType dtype) {
   if (heads < 1) fail<ValueError>(fmt::format("alibi_slopes: {} heads", heads));
   const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
-  std::vector<double> slopes;
+  const Tensor slopes = empty({heads}, f64);
   for (std::int64_t i = 0; i < heads; ++i) {
     const auto place = static_cast<double>(i < power ? 2 * (i + 1) : 2 * (i - power) + 1);
-    slopes.push_back(std::exp2(-4 * place / static_cast<double>(power)));
+    slopes.data<double>()[i] = std::exp2(-4 * place / static_cast<double>(power));
   }
-  return from_values(std::span<const double>(slopes), {heads}).astype(dtype);
+  return slopes.astype(dtype);
 }
 
 AttentionResult alibi_attention(const Expr& q, const Expr& k, const Expr& v, const Expr& slopes,

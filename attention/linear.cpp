@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -165,11 +164,11 @@ Expr retention(const Expr& q, const Expr& k, const Expr& v, const Expr& decay,
 
 Tensor retention_decays(std::int64_t heads, DType dtype) {
   if (heads < 1) fail<ValueError>(fmt::format("retention_decays: {} heads", heads));
-  std::vector<double> decays;
+  const Tensor decays = empty({heads}, f64);
   for (std::int64_t i = 0; i < heads; ++i) {
-    decays.push_back(1 - std::exp2(-5 - static_cast<double>(i)));
+    decays.data<double>()[i] = 1 - std::exp2(-5 - static_cast<double>(i));
   }
-  return from_values(std::span<const double>(decays), {heads}).astype(dtype);
+  return decays.astype(dtype);
 }
 
 Expr gated_linear_attention(const Expr& q, const Expr& k, const Expr& v, const Expr& gate,

@@ -41,7 +41,10 @@ BoolExpr dilated(std::int64_t left, std::int64_t right, std::int64_t step) {
   check_size("dilated", "step", step, 1);
   check_size("dilated", "left", left, -1);
   check_size("dilated", "right", right, -1);
-  const auto reach = [step](std::int64_t count) { return count < 0 ? count : count * step; };
+  // Beyond all positions there is no bound.
+  const auto reach = [step](std::int64_t count) {
+    return count < 0 || count > INT64_MAX / step ? -1 : count * step;
+  };
   return window("q", "k", reach(left), reach(right)) && mod(index("q") - index("k"), step) == 0;
 }
 

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <span>
-#include <vector>
 
 #include "../engine/base/error.h"
 #include "../engine/tensor/create.h"
@@ -42,14 +40,15 @@ Tensor relative_buckets(std::int64_t queries, std::int64_t keys, const Buckets& 
     fail<ValueError>(fmt::format("relative_buckets: {} buckets up to a distance of {}",
                                  buckets.count, buckets.max_distance));
   }
-  if (queries < 1 || keys < 0) {
+  if (queries < 1 || keys < 0 || keys > INT64_MAX - queries) {
     fail<ShapeError>(fmt::format("relative_buckets: {} queries and {} keys", queries, keys));
   }
-  std::vector<std::int64_t> numbers;
+  const Tensor numbers = empty({queries + keys - 1}, i64);
+  auto* number = numbers.data<std::int64_t>();
   for (std::int64_t difference = 1 - queries; difference < keys; ++difference) {
-    numbers.push_back(bucket_of(difference, buckets));
+    *number++ = bucket_of(difference, buckets);
   }
-  return from_values(std::span<const std::int64_t>(numbers), {queries + keys - 1});
+  return numbers;
 }
 
 Expr relative_bias(const Expr& differences, std::int64_t queries) {

@@ -88,7 +88,7 @@ WordTable pattern_words() {
        }},
       {"relative_bias",
        "a bias by distance, one number for every difference k - q",
-       {tensor("differences"), integer("queries")},
+       {tensor("differences"), size("queries")},
        [](const A& a) -> Value {
          return relative_bias(a.tensor("differences"), a.integer("queries"));
        }},

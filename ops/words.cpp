@@ -301,7 +301,7 @@ WordTable table() {
        [](const A& a) -> Value { return take(a.tensor("x"), a.tensor("at"), a.axis("axis")); }},
       {"toeplitz",
        "one element for every difference k - q as a matrix, a view",
-       {tensor("x"), axis("axis"), integer("queries"), labels("labels").optional()},
+       {tensor("x"), axis("axis"), size("queries"), labels("labels").optional()},
        toeplitz_word},
   };
   return rows;

@@ -36,7 +36,9 @@ std::string extent_text(std::int64_t extent) {
   if (!is_dyn(extent)) return std::to_string(extent);
   SymbolTable& table = symbols();
   const std::lock_guard lock(table.mutex);
-  return table.names.at(static_cast<std::size_t>(-1 - extent));
+  const auto place = static_cast<std::size_t>(-1 - extent);
+  // A negative number that no symbol has comes from a caller: it is shown as it is.
+  return place < table.names.size() ? table.names[place] : std::to_string(extent);
 }
 
 std::int64_t multiply_extents(std::int64_t a, std::int64_t b) {

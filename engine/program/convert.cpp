@@ -57,7 +57,15 @@ Value as_tensor(const Parameter& parameter, const Value& value, const Origin& or
 }
 
 Value as_integer(const Parameter& parameter, const Value& value, const Origin& origin, bool size) {
-  if (value.as<std::int64_t>() != nullptr) return value;
+  if (const auto* integer = value.as<std::int64_t>()) {
+    // Negative extents stand for sizes that are not known yet.
+    if (size && *integer < 0) {
+      fail_in<ValueError>(
+          origin.source, origin.node.span,
+          fmt::format("{} is {}; a size is not negative", subject(parameter, origin), *integer));
+    }
+    return value;
+  }
   if (const auto* symbol = value.as<SymbolicNumber>(); symbol != nullptr && !symbol->real) {
     if (!size) refuse_symbol(parameter, origin, *symbol);
     return symbol->extent;

@@ -50,6 +50,9 @@ TEST_SUITE("attention") {
     });
     check_pattern("dilated, open", n, dilated(-1, 0, 2),
                   [](const ScoreAt& at) { return at.k <= at.q && (at.q - at.k) % 2 == 0; });
+    // Positions times the step would be beyond 64 bits.
+    check_pattern("dilated, as far as numbers go", n, dilated(I{1} << 62, 0, 4),
+                  [](const ScoreAt& at) { return at.k <= at.q && (at.q - at.k) % 4 == 0; });
     check_pattern("local and global", n, local_global(3, 1, 2), [](const ScoreAt& at) {
       return (at.k >= at.q - 3 && at.k <= at.q + 1) || at.q < 2 || at.k < 2;
     });

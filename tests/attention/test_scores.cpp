@@ -86,6 +86,11 @@ TEST_SUITE("attention") {
     }
     CHECK(alibi_slopes(40).size() == 40);
     CHECK_THROWS_WITH_AS(alibi_slopes(0), "alibi_slopes: 0 heads", ValueError);
+    // Refused before a number is computed.
+    CHECK_THROWS_AS(alibi_slopes(INT64_MAX), ShapeError);
+    CHECK_THROWS_AS(retention_decays(INT64_MAX), ShapeError);
+    CHECK_THROWS_WITH_AS(relative_buckets(2, INT64_MAX),
+                         "relative_buckets: 2 queries and 9223372036854775807 keys", ShapeError);
   }
 
   TEST_CASE("ALiBi: grouped heads, causal with either alignment, beside another bias") {
