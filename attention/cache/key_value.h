@@ -32,10 +32,13 @@ class KeyValueCache {
 
   /// Attention of the last n tokens, q (b, h, n, d), to all that are kept: query i stands at token
   /// length - n + i and sees none behind it, and of a window only that. Decoding, prefill and
-  /// prefill by chunks are this: append the keys of the chunk, then attend. Options count places in
-  /// the cache; causal, window, lengths and segments are the cache's own (ValueError). With a
-  /// window, chunks are at most capacity - window + 1 tokens (ValueError). Source: Pope et al.,
-  /// "Efficiently scaling transformer inference", 2022; rolling: Jiang et al., "Mistral 7B", 2023.
+  /// prefill by chunks are this: append the keys of the chunk, then attend. Without a window,
+  /// chunks of a multiple of 64 tokens, from token 0 on, give the bits of all tokens at once
+  /// whatever the processor; others, and a shorter last one, agree up to rounding. Options count
+  /// places in the cache; causal, window, lengths and segments are the cache's own (ValueError).
+  /// With a window, chunks are at most capacity - window + 1 tokens (ValueError). Source: Pope et
+  /// al., "Efficiently scaling transformer inference", 2022; rolling: Jiang et al., "Mistral 7B",
+  /// 2023.
   AttentionResult attend(const Expr& q, const AttentionOptions& options = {}) const;
 
   /// Tokens appended so far; with a window more than are kept.

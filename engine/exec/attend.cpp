@@ -39,7 +39,7 @@ class AttendRun {
  public:
   AttendRun(const plan::Attend& step, const Frame& frame)
       : batch_(step, plan::ScoreAxis::Role::batch),
-        rows_(step, plan::ScoreAxis::Role::row),
+        rows_(step, plan::ScoreAxis::Role::row, tile_rows_of(frame)),
         keys_(step, plan::ScoreAxis::Role::streamed),
         inner_(arranged(step.inner)),
         columns_(arranged(step.columns)),
@@ -49,10 +49,11 @@ class AttendRun {
   void run() {
     if (batch_.count() == 0 || rows_.count() == 0) return;
     const auto& functions = frame_.kernels.attend.of<T>();
-    const std::int64_t tile_rows = functions.lanes * functions.most_vectors;
+    const std::int64_t tile_rows = tile_rows_of(frame_);
+    const RowTiles tiles(rows_, tile_rows);
     const bool few = rows_.count() <= std::min(kDecodeRows, tile_rows) && step_.normalise &&
                      step_.factor.code.empty();
-    const AttendScores scores(step_, frame_, batch_, rows_, keys_, functions.lanes, tile_rows);
+    const AttendScores scores(step_, frame_, batch_, rows_, keys_, tiles, functions.lanes);
     const AttendShared<T> shared{.step = step_,
                                  .frame = frame_,
                                  .functions = functions,
@@ -68,24 +69,42 @@ class AttendRun {
                                  .out_dense = lie_dense(columns_, &plan::Loop::c)};
     AttendKeys<T> keys(step_, frame_, batch_, rows_, keys_, inner_, columns_, few);
 
-    const std::int64_t row_tiles = divide_up(rows_.count(), tile_rows);
     const std::int64_t blocks = divide_up(keys_.count(), kKeyBlock);
     const std::int64_t pieces =
-        std::clamp<std::int64_t>(divide_up(kEnoughTiles, batch_.count() * row_tiles), 1,
+        std::clamp<std::int64_t>(divide_up(kEnoughTiles, batch_.count() * tiles_at_least(tiles)), 1,
                                  std::max<std::int64_t>(1, blocks / kPieceBlocks));
     for (std::int64_t first = 0; first < batch_.count(); first += keys.round()) {
       keys.load(first);
       const std::int64_t positions = std::min(keys.round(), batch_.count() - first);
       const std::int64_t piece_keys = divide_up(blocks, pieces) * kKeyBlock;
       if (few) {
-        run<DecodeFold<T>>(shared, keys, first, positions, row_tiles, pieces, piece_keys);
+        run<DecodeFold<T>>(shared, keys, first, positions, tiles, {pieces, piece_keys});
       } else {
-        run<AttendFold<T>>(shared, keys, first, positions, row_tiles, pieces, piece_keys);
+        run<AttendFold<T>>(shared, keys, first, positions, tiles, {pieces, piece_keys});
       }
     }
   }
 
  private:
+  /// How keys are cut.
+  struct Pieces {
+    std::int64_t count, keys;
+  };
+
+  static std::int64_t tile_rows_of(const Frame& frame) {
+    const auto& functions = frame.kernels.attend.of<T>();
+    return functions.lanes * functions.most_vectors;
+  }
+
+  /// Tiles of a batch position, where axes that fill a tile count as one: rows must come out the
+  /// same however many more there are, so that keys are not cut by their number.
+  std::int64_t tiles_at_least(const RowTiles& tiles) const {
+    if (rows_.run() < tiles.most()) return tiles.count();
+    std::int64_t count = 1;
+    rows_.each([&](std::int64_t, std::int64_t size) { count *= size < tiles.most() ? size : 1; });
+    return count;
+  }
+
   double work(std::int64_t positions) const {
     return static_cast<double>(positions) * static_cast<double>(rows_.count()) *
            static_cast<double>(keys_.count() + 1) *
@@ -96,14 +115,10 @@ class AttendRun {
   struct Tile {
     std::int64_t batch, row_tile, row, rows;
   };
-  Tile tile_at(const AttendShared<T>& shared, std::int64_t first, std::int64_t tile,
-               std::int64_t row_tiles) const {
-    const std::int64_t row_tile = row_tiles - 1 - tile % row_tiles;
-    const std::int64_t row = row_tile * shared.tile_rows();
-    return {.batch = first + tile / row_tiles,
-            .row_tile = row_tile,
-            .row = row,
-            .rows = std::min(shared.tile_rows(), rows_.count() - row)};
+  static Tile tile_at(const RowTiles& tiles, std::int64_t first, std::int64_t tile) {
+    const std::int64_t row_tile = tiles.count() - 1 - tile % tiles.count();
+    const auto [row, rows] = tiles.at(row_tile);
+    return {first + tile / tiles.count(), row_tile, row, rows};
   }
 
   template <class Fold>
@@ -132,58 +147,69 @@ class AttendRun {
 
   template <class Fold>
   void run(const AttendShared<T>& shared, const AttendKeys<T>& keys, std::int64_t first,
-           std::int64_t positions, std::int64_t row_tiles, std::int64_t pieces,
-           std::int64_t piece_keys) const {
-    if (pieces == 1) {
-      run_tiles<Fold>(shared, keys, first, positions, row_tiles);
+           std::int64_t positions, const RowTiles& tiles, const Pieces& pieces) const {
+    if (pieces.count == 1 || positions * tiles.count() >= kEnoughTiles) {
+      run_tiles<Fold>(shared, keys, first, positions, tiles, pieces);
     } else {
-      run_pieces<Fold>(shared, keys, first, positions, row_tiles, pieces, piece_keys);
+      run_pieces<Fold>(shared, keys, first, positions, tiles, pieces);
     }
   }
 
   template <class Fold>
   void run_tiles(const AttendShared<T>& shared, const AttendKeys<T>& keys, std::int64_t first,
-                 std::int64_t positions, std::int64_t row_tiles) const {
+                 std::int64_t positions, const RowTiles& tiles, const Pieces& pieces) const {
     const std::size_t state_bytes = Fold::state_bytes(shared);
-    ScratchPool pool(state_bytes + Fold::work_bytes(shared));
-    parallel_for(positions * row_tiles, work(positions), [&](std::int64_t task) {
+    const std::size_t states_bytes = pieces.count == 1 ? state_bytes : 2 * state_bytes;
+    ScratchPool pool(states_bytes + Fold::work_bytes(shared));
+    parallel_for(positions * tiles.count(), work(positions), [&](std::int64_t task) {
       const ScratchPool::Lease lease(pool);
-      const Tile tile = tile_at(shared, first, task, row_tiles);
-      Fold fold(shared, lease.data(), lease.data() + state_bytes);
+      const Tile tile = tile_at(tiles, first, task);
+      const auto segments = shared.scores.segments(tile.batch, tile.row_tile);
+      Fold fold(shared, lease.data(), lease.data() + states_bytes);
       start(fold, tile, keys, true);
-      fold.add(shared.scores.segments(tile.batch, tile.row_tile), 0, keys_.count());
+      if (pieces.count == 1) {
+        fold.add(segments, 0, keys_.count());
+      } else {
+        Fold part(shared, lease.data() + state_bytes, lease.data() + states_bytes);
+        start(part, tile, keys, false);
+        for (std::int64_t piece = 0; piece < pieces.count; ++piece) {
+          part.start_again();
+          part.add(segments, piece * pieces.keys, (piece + 1) * pieces.keys);
+          fold.merge(part);
+        }
+      }
       finish(shared, fold, tile, keys);
     });
   }
 
+  /// The same bits, the pieces of a tile side by side.
   template <class Fold>
   void run_pieces(const AttendShared<T>& shared, const AttendKeys<T>& keys, std::int64_t first,
-                  std::int64_t positions, std::int64_t row_tiles, std::int64_t pieces,
-                  std::int64_t piece_keys) const {
+                  std::int64_t positions, const RowTiles& row_tiles, const Pieces& pieces) const {
     const std::size_t state_bytes = Fold::state_bytes(shared);
-    const std::int64_t tiles = positions * row_tiles;
-    const auto states = allocate_scratch(state_bytes * static_cast<std::size_t>(tiles * pieces));
-    std::vector<std::optional<Fold>> folds(static_cast<std::size_t>(tiles * pieces));
+    const std::int64_t tiles = positions * row_tiles.count(), tasks = tiles * pieces.count;
+    const auto states = allocate_scratch(state_bytes * static_cast<std::size_t>(tasks));
+    std::vector<std::optional<Fold>> folds(static_cast<std::size_t>(tasks));
     ScratchPool pool(state_bytes + Fold::work_bytes(shared));
-    parallel_for(tiles * pieces, work(positions), [&](std::int64_t task) {
+    parallel_for(tasks, work(positions), [&](std::int64_t task) {
       const ScratchPool::Lease lease(pool);
-      const Tile tile = tile_at(shared, first, task / pieces, row_tiles);
+      const Tile tile = tile_at(row_tiles, first, task / pieces.count);
       const auto at = static_cast<std::size_t>(task);
       Fold& fold =
           folds[at].emplace(shared, static_cast<std::byte*>(states->data()) + at * state_bytes,
                             lease.data() + state_bytes);
       start(fold, tile, keys, false);
-      const std::int64_t key = task % pieces * piece_keys;
-      fold.add(shared.scores.segments(tile.batch, tile.row_tile), key, key + piece_keys);
+      const std::int64_t key = task % pieces.count * pieces.keys;
+      fold.add(shared.scores.segments(tile.batch, tile.row_tile), key, key + pieces.keys);
     });
     const double merges = static_cast<double>(states->bytes()) / sizeof(T);
     parallel_for(tiles, merges, [&](std::int64_t task) {
       const ScratchPool::Lease lease(pool);
-      const Tile tile = tile_at(shared, first, task, row_tiles);
+      const Tile tile = tile_at(row_tiles, first, task);
       Fold fold(shared, lease.data(), lease.data() + state_bytes);
       start(fold, tile, keys, true);
-      for (std::int64_t piece = 0; piece < pieces; ++piece) {
-        fold.merge(*folds[static_cast<std::size_t>(task * pieces + piece)]);
+      for (std::int64_t piece = 0; piece < pieces.count; ++piece) {
+        fold.merge(*folds[static_cast<std::size_t>(task * pieces.count + piece)]);
       }
       finish(shared, fold, tile, keys);
     });

@@ -6,7 +6,8 @@
 
 namespace einkern::exec {
 
-AttendAxes::AttendAxes(const plan::Attend& step, plan::ScoreAxis::Role role) {
+AttendAxes::AttendAxes(const plan::Attend& step, plan::ScoreAxis::Role role,
+                       std::int64_t long_enough) {
   for (std::size_t a = 0; a < step.axes.size(); ++a) {
     const plan::ScoreAxis& axis = step.axes[a];
     if (axis.role != role) continue;
@@ -14,8 +15,9 @@ AttendAxes::AttendAxes(const plan::Attend& step, plan::ScoreAxis::Role role) {
     if (axis.size != 1) axes_.push_back({static_cast<std::int64_t>(a), axis.size});
   }
   if (role == plan::ScoreAxis::Role::batch) return;
-  std::stable_sort(axes_.begin(), axes_.end(),
-                   [](const Axis& a, const Axis& b) { return a.size < b.size; });
+  std::stable_sort(axes_.begin(), axes_.end(), [&](const Axis& a, const Axis& b) {
+    return std::min(a.size, long_enough) < std::min(b.size, long_enough);
+  });
 }
 
 std::int64_t AttendAxes::offset(std::int64_t position, const Dims& strides) const noexcept {

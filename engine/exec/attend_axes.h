@@ -2,7 +2,9 @@
 // The axes of one role of an Attend step as one flat axis, and boxes over them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "../base/layout.h"
@@ -13,7 +15,10 @@ namespace einkern::exec {
 /// Axes of a role in a fixed order (longer ones inside, so that runs are long), flattened.
 class AttendAxes {
  public:
-  AttendAxes(const plan::Attend& step, plan::ScoreAxis::Role role);
+  /// Axes of `long_enough` positions and more are equally long: their order is that of the step,
+  /// whatever their sizes.
+  AttendAxes(const plan::Attend& step, plan::ScoreAxis::Role role,
+             std::int64_t long_enough = std::numeric_limits<std::int64_t>::max());
 
   /// Number of positions.
   std::int64_t count() const noexcept { return count_; }
@@ -40,6 +45,34 @@ class AttendAxes {
   };
   std::vector<Axis> axes_;
   std::int64_t count_ = 1;
+};
+
+/// Rows cut into tiles of at most `most`. Where the innermost axis fills a tile, it starts a new
+/// one at every position of the outer axes (heads of a group, as a rule). Then a tile holds the
+/// same rows however many follow, and chunks of whole tiles come out as all rows at once do.
+/// Shorter axes share tiles.
+class RowTiles {
+ public:
+  /// There is a row.
+  RowTiles(const AttendAxes& rows, std::int64_t most)
+      : most_(most),
+        run_(rows.run() >= most ? rows.run() : rows.count()),
+        of_run_((run_ + most - 1) / most),
+        count_(rows.count() / run_ * of_run_) {}
+
+  std::int64_t most() const noexcept { return most_; }
+  std::int64_t count() const noexcept { return count_; }
+
+  struct Tile {
+    std::int64_t row, rows;
+  };
+  Tile at(std::int64_t tile) const noexcept {
+    const std::int64_t in_run = tile % of_run_ * most_;
+    return {tile / of_run_ * run_ + in_run, std::min(most_, run_ - in_run)};
+  }
+
+ private:
+  std::int64_t most_, run_, of_run_, count_;
 };
 
 /// Rows and keys of one batch position, all flattened.

@@ -113,16 +113,16 @@ std::vector<bool> deciding_loads(const map::Program& program, std::size_t loads)
 /// The search over the keys of one row tile.
 class AttendScores::BoxSearch {
  public:
-  BoxSearch(AttendScores& scores, std::int64_t batch, std::int64_t row, std::int64_t rows)
+  BoxSearch(AttendScores& scores, std::int64_t batch, const RowTiles::Tile& tile)
       : scores_(scores),
-        row_(row),
-        rows_(rows),
+        row_(tile.row),
+        rows_(tile.rows),
         axes_(scores.step_.axes.size()),
         inputs_(scores.inputs_.size() + 1, map::kAnything) {
     span_axes(scores.batch_, batch, 1, axes_.size(), axes_);
-    span_axes(scores.rows_, row, rows, axes_.size(), axes_);
+    span_axes(scores.rows_, row_, rows_, axes_.size(), axes_);
     for (std::size_t i = 0; i < scores.inputs_.size(); ++i) {
-      if (scores.inputs_[i].decides) summarise(i, batch, row, rows);
+      if (scores.inputs_[i].decides) summarise(i, batch);
     }
   }
 
@@ -152,11 +152,11 @@ class AttendScores::BoxSearch {
     std::vector<Range> groups;
   };
 
-  void summarise(std::size_t i, std::int64_t batch, std::int64_t row, std::int64_t rows) {
+  void summarise(std::size_t i, std::int64_t batch) {
     const Input& input = scores_.inputs_[i];
     const std::int64_t base = scores_.batch_.offset(batch, input.strides);
     std::vector<std::int64_t> row_at;
-    for (std::int64_t r = row; r < row + rows; ++r) {
+    for (std::int64_t r = row_; r < row_ + rows_; ++r) {
       const std::int64_t at = base + scores_.rows_.offset(r, input.strides);
       if (row_at.empty() || at != row_at.back()) row_at.push_back(at);
     }
@@ -293,7 +293,7 @@ class AttendScores::BoxSearch {
   std::vector<Segment> found_;
 };
 
-void AttendScores::find_segments(std::int64_t tile_rows) {
+void AttendScores::find_segments() {
   const map::Program& program = step_.scores;
   const std::vector<bool> deciding = deciding_loads(program, inputs_.size() + 1);
   for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i].decides = deciding[i + 1];
@@ -330,20 +330,18 @@ void AttendScores::find_segments(std::int64_t tile_rows) {
     example[static_cast<std::size_t>(class_of_[b])] = static_cast<std::int64_t>(b);
   }
 
-  row_tiles_ = divide_up(rows_.count(), tile_rows);
-  if (!conditions) {  // one list serves all
-    row_tiles_ = 0;
-    segments_.push_back(BoxSearch(*this, 0, 0, std::min(tile_rows, rows_.count())).run());
+  one_list_ = !conditions;
+  if (one_list_) {
+    segments_.push_back(BoxSearch(*this, 0, tiles_.at(0)).run());
     return;
   }
-  segments_.resize(static_cast<std::size_t>(classes * row_tiles_));
+  const std::int64_t tiles = tiles_.count();
+  segments_.resize(static_cast<std::size_t>(classes * tiles));
   const double work = 64.0 * static_cast<double>(segments_.size()) *
                       static_cast<double>(divide_up(keys_.count(), kKeyGroup));
-  parallel_for(classes * row_tiles_, work, [&](std::int64_t at) {
-    const std::int64_t row = at % row_tiles_ * tile_rows;
+  parallel_for(classes * tiles, work, [&](std::int64_t at) {
     segments_[static_cast<std::size_t>(at)] =
-        BoxSearch(*this, example[static_cast<std::size_t>(at / row_tiles_)], row,
-                  std::min(tile_rows, rows_.count() - row))
+        BoxSearch(*this, example[static_cast<std::size_t>(at / tiles)], tiles_.at(at % tiles))
             .run();
   });
 }

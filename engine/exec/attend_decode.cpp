@@ -95,12 +95,17 @@ void DecodeFold<T>::start(std::int64_t batch, std::int64_t row, std::int64_t row
   scale_in_q_ = 0;
   plain_packed_ = false;
   prepared_ = nullptr;
-  std::fill_n(state_.reference, rows, kNoReference<T>);
-  std::fill_n(state_.total, rows, 0.0);
-  std::fill_n(state_.output, rows * state_.output_stride, T{0});
+  start_again();
   if (with_sinks) {
     start_from_sinks(shared_, batch, row, rows, state_.reference, state_.total);
   }
+}
+
+template <class T>
+void DecodeFold<T>::start_again() {
+  std::fill_n(state_.reference, rows_, kNoReference<T>);
+  std::fill_n(state_.total, rows_, 0.0);
+  std::fill_n(state_.output, rows_ * state_.output_stride, T{0});
 }
 
 template <class T>

@@ -23,6 +23,7 @@ class DecodeFold {
   // As those of AttendFold.
   void start(std::int64_t batch, std::int64_t row, std::int64_t rows, const StoredKeys& keys,
              const StoredKeys& next, bool with_sinks);
+  void start_again();
   void add(std::span<const Segment> segments, std::int64_t first, std::int64_t last);
   void merge(const DecodeFold& other);
   bool finish(bool keep_finite);

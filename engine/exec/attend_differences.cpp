@@ -54,7 +54,7 @@ void AttendScores::evaluate_differences(const kernel::TileProgram& program, cons
 
 /// Over what the segments need, for forms whose bias is the same along all but one axis of rows and
 /// of keys.
-void AttendScores::evaluate_all_differences(std::int64_t tile_rows) {
+void AttendScores::evaluate_all_differences() {
   if (rows_.count() < lanes_ || rows_.innermost() < 0 || keys_.innermost() < 0) return;
   const std::int64_t row_run = rows_.run(), key_run = keys_.run();
   for (const auto& [program, owned] : forms_) {
@@ -64,9 +64,9 @@ void AttendScores::evaluate_all_differences(std::int64_t tile_rows) {
     std::int64_t most = std::numeric_limits<std::int64_t>::lowest();
     for (std::size_t at = 0; at < segments_.size(); ++at) {
       // One list for all tiles stands for every row.
-      const bool all = row_tiles_ == 0;
-      const std::int64_t row = all ? 0 : static_cast<std::int64_t>(at) % row_tiles_ * tile_rows;
-      const std::int64_t rows = all ? rows_.count() : std::min(tile_rows, rows_.count() - row);
+      const auto [row, rows] = one_list_
+                                   ? RowTiles::Tile{0, rows_.count()}
+                                   : tiles_.at(static_cast<std::int64_t>(at) % tiles_.count());
       const bool whole = row / row_run != (row + rows - 1) / row_run;
       const std::int64_t first_row = whole ? 0 : row % row_run;
       const std::int64_t last_row = whole ? row_run - 1 : first_row + rows - 1;
@@ -80,7 +80,7 @@ void AttendScores::evaluate_all_differences(std::int64_t tile_rows) {
       }
     }
     // Lanes beyond the last row read on.
-    if (most >= least) evaluate_differences_of(form, least - tile_rows, most);
+    if (most >= least) evaluate_differences_of(form, least - tiles_.most(), most);
   }
 }
 

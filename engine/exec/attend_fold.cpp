@@ -12,10 +12,6 @@ namespace {
 
 using kernel::Drift;
 
-// The reference of rows that have seen no key: any visible score then sends the block through
-// raise_references, and -inf minus it is still -inf.
-template <class T>
-constexpr T kNoReference = std::numeric_limits<T>::lowest();
 // The first reference comes from this many keys; later ones rarely need more than a shift.
 constexpr std::int64_t kFirstKeys = 24;
 
@@ -88,15 +84,9 @@ void AttendFold<T>::start(std::int64_t batch, std::int64_t row, std::int64_t row
   const std::int64_t lanes = shared_.functions.lanes;
   vectors_ = (rows + lanes - 1) / lanes;
   scale_in_q_ = 0;
-  plain_packed_ = selecting_ = false;
-  empty_ = true;
+  plain_packed_ = selecting_ = bias_cleared_ = false;
   prepared_ = nullptr;
-  filled_ = 0;
-  parts_.clear();
-  std::fill_n(state_.reference, width(), kNoReference<T>);
-  std::fill_n(state_.total, width(), 0.0);
-  bias_cleared_ = false;
-
+  start_again();
   if (with_sinks) {
     start_from_sinks(shared_, batch, row, rows, state_.reference, state_.total);
   }

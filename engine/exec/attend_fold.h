@@ -78,6 +78,8 @@ class AttendFold {
   /// after this one, to be fetched ahead; null at the end.
   void start(std::int64_t batch, std::int64_t row, std::int64_t rows, const StoredKeys& keys,
              const StoredKeys& next, bool with_sinks);
+  /// Starts from nothing once more, over the same rows.
+  void start_again();  // attend_ends.cpp
   /// Skip products of hidden keys one by one, where values are not finite.
   void select_visible() { selecting_ = true; }
   /// Adds keys first .. last - 1 of the segments.

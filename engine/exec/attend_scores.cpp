@@ -26,8 +26,8 @@ bool has_conditions(const map::Program& program) {
 }
 
 AttendScores::AttendScores(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
-                           const AttendAxes& rows, const AttendAxes& keys, std::int64_t lanes,
-                           std::int64_t tile_rows)
+                           const AttendAxes& rows, const AttendAxes& keys,
+                           const RowTiles& row_tiles, std::int64_t lanes)
     : step_(step),
       frame_(frame),
       batch_(batch),
@@ -35,6 +35,7 @@ AttendScores::AttendScores(const plan::Attend& step, const Frame& frame, const A
       keys_(keys),
       scalars_(frame.scalars.begin(), frame.scalars.end()),
       dot_bytes_(size_of(step.q.dtype)),
+      tiles_(row_tiles),
       lanes_(lanes) {
   EINKERN_CHECK(step.scores.dtype() == step.q.dtype);
   for (const plan::Operand& input : step.inputs) {
@@ -58,11 +59,11 @@ AttendScores::AttendScores(const plan::Attend& step, const Frame& frame, const A
   // Nothing says that hidden keys contribute nothing: 0 times what v holds must be 0.
   skips_ = visible_ || !has_conditions(step.scores) || values_are_finite(step, frame);
   scalars_.push_back(map::Scalar::of(0.0));
-  find_segments(tile_rows);
+  find_segments();
   for (const auto& [program, form] : forms_) {
     if (form->program) scratch_bytes_ = std::max(scratch_bytes_, form->program->scratch_bytes());
   }
-  evaluate_all_differences(tile_rows);
+  evaluate_all_differences();
 }
 
 /// Which other axes a bias depends on.
@@ -138,7 +139,7 @@ bool AttendScores::may_skip(const map::Range& scores, std::span<const map::Index
 
 std::span<const Segment> AttendScores::segments(std::int64_t batch, std::int64_t row_tile) const {
   const std::int64_t at =
-      row_tiles_ == 0 ? 0 : class_of_[static_cast<std::size_t>(batch)] * row_tiles_ + row_tile;
+      one_list_ ? 0 : class_of_[static_cast<std::size_t>(batch)] * tiles_.count() + row_tile;
   return segments_[static_cast<std::size_t>(at)];
 }
 

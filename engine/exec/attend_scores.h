@@ -69,8 +69,8 @@ bool has_conditions(const map::Program& program);
 class AttendScores {
  public:
   AttendScores(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
-               const AttendAxes& rows, const AttendAxes& keys, std::int64_t lanes,
-               std::int64_t tile_rows);
+               const AttendAxes& rows, const AttendAxes& keys, const RowTiles& row_tiles,
+               std::int64_t lanes);
 
   /// What a row tile has to visit: plain boxes first, so that references are set by visible keys.
   std::span<const Segment> segments(std::int64_t batch, std::int64_t row_tile) const;
@@ -120,8 +120,8 @@ class AttendScores {
   ScoreForm* form_for(const std::vector<map::Range>& ranges);
   bool may_skip(const map::Range& scores, std::span<const map::IndexRange> axes,
                 std::span<const map::Range> inputs) const;
-  void find_segments(std::int64_t tile_rows);
-  void evaluate_all_differences(std::int64_t tile_rows);
+  void find_segments();
+  void evaluate_all_differences();
   void evaluate_differences_of(ScoreForm& form, std::int64_t least, std::int64_t most);
   void note_axes(const map::Program& bias, ScoreForm& form) const;
 
@@ -137,6 +137,7 @@ class AttendScores {
   bool skips_ = true;  // boxes whose weights are 0 need not be read
   std::size_t scratch_bytes_ = 0;
 
+  const RowTiles& tiles_;
   std::int64_t lanes_;
   std::mutex mutex_;  // of the forms
   std::vector<std::pair<map::Program, std::unique_ptr<ScoreForm>>> forms_;
@@ -144,7 +145,7 @@ class AttendScores {
 
   // Batch positions that the conditions do not tell apart share their segments.
   std::vector<std::int64_t> class_of_;          // by batch position
-  std::int64_t row_tiles_ = 0;                  // 0: one list serves all
+  bool one_list_ = false;                       // serves all
   std::vector<std::vector<Segment>> segments_;  // by class and row tile
 };
 
