@@ -43,7 +43,7 @@ Tensor relative_buckets(std::int64_t queries, std::int64_t keys, const Buckets& 
   if (queries < 1 || keys < 0 || keys > INT64_MAX - queries) {
     fail<ShapeError>(fmt::format("relative_buckets: {} queries and {} keys", queries, keys));
   }
-  const Tensor numbers = empty({queries + keys - 1}, i64);
+  Tensor numbers = empty({queries + keys - 1}, i64);
   auto* number = numbers.data<std::int64_t>();
   for (std::int64_t difference = 1 - queries; difference < keys; ++difference) {
     *number++ = bucket_of(difference, buckets);
