@@ -22,6 +22,9 @@ namespace {
 constexpr std::int64_t kEnoughTiles = 32;
 // Blocks of a piece at least, so that merging states stays cheap.
 constexpr std::int64_t kPieceBlocks = 5;
+// Where rows fill tiles there may be many, whose pieces then follow one another for nothing: pieces
+// this long cost them 1 %.
+constexpr std::int64_t kPieceBlocksOfMany = 16;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -70,9 +73,10 @@ class AttendRun {
     AttendKeys<T> keys(step_, frame_, batch_, rows_, keys_, inner_, columns_, few);
 
     const std::int64_t blocks = divide_up(keys_.count(), kKeyBlock);
+    const std::int64_t least = rows_.run() < tile_rows ? kPieceBlocks : kPieceBlocksOfMany;
     const std::int64_t pieces =
         std::clamp<std::int64_t>(divide_up(kEnoughTiles, batch_.count() * tiles_at_least(tiles)), 1,
-                                 std::max<std::int64_t>(1, blocks / kPieceBlocks));
+                                 std::max<std::int64_t>(1, blocks / least));
     for (std::int64_t first = 0; first < batch_.count(); first += keys.round()) {
       keys.load(first);
       const std::int64_t positions = std::min(keys.round(), batch_.count() - first);
