@@ -114,7 +114,8 @@ TEST_SUITE("attention") {
     const VariantArrays x(n);
     Array documents({2, 41});
     for_each_index(documents.shape, [&](const Sizes& i) {
-      documents.at(i) = static_cast<double>((i[1] + 3 * i[0]) / 11);
+      const std::int64_t document = (i[1] + 3 * i[0]) / 11;
+      documents.at(i) = static_cast<double>(document);
     });
     OracleOptions oracle;
     oracle.segments = {documents, documents};

@@ -60,7 +60,8 @@ std::string type_text(const Expr& expr) {
   for (std::size_t d = 0; d < expr.rank(); ++d) {
     const std::string size = graph::extent_text(expr.shape()[d]), &label = expr.labels()[d];
     if (d > 0) axes += ", ";
-    axes += label.empty() || label == size ? size : label + "=" + size;
+    if (!label.empty() && label != size) axes.append(label).append("=");
+    axes += size;
   }
   return std::string(name_of(expr.dtype())) + "[" + axes + "]";
 }

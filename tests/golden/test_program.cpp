@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs from C++: inputs, numbers, functions, imports, plans, many threads.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <thread>
@@ -137,8 +138,7 @@ TEST_SUITE("golden") {
   TEST_CASE("functions that double at every level end") {
     std::string text = "def f0(x): return x + x\n";
     for (int i = 1; i < 60; ++i) {
-      const std::string before = "f" + std::to_string(i - 1) + "(";
-      text += "def f" + std::to_string(i) + "(x): return " + before + before + "x))\n";
+      text += fmt::format("def f{0}(x): return f{1}(f{1}(x))\n", i, i - 1);
     }
     const Program program = Program::parse(text + "return f59(x)");
     CHECK_THROWS_AS(program.build({{"x", 1}}), ValueError);
