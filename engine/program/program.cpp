@@ -198,8 +198,8 @@ std::vector<Tensor> Program::operator()(const std::map<std::string, Expr>& input
 
 namespace {
 
-/// Placeholders of these types, checked against declarations; what is only declared has the sizes
-/// of its declaration.
+/// Symbolic inputs of these types, checked against declarations; what is only declared has the
+/// sizes of its declaration.
 std::vector<std::pair<std::string, Expr>> input_expressions(
     const Program& program, const program::Source& source,
     const std::map<std::string, InputType>& types,
@@ -239,16 +239,16 @@ Compiled Program::compile(const std::map<std::string, InputType>& types) const {
   state_->check_names(given, false);
   const auto find = [&](std::string_view name) { return state_->find(name); };
   std::map<std::string, Value> values;
-  std::vector<Expr> placeholders, outputs;
+  std::vector<Expr> symbols, outputs;
   for (const auto& [name, expr] : input_expressions(*this, state_->main().source, types, find)) {
-    placeholders.push_back(expr);
+    symbols.push_back(expr);
     const Statement* statement = find(name);
     values.emplace(name, statement == nullptr ? expr : labelled(expr, *statement));
   }
   for (auto& [name, expr] : program::build(state_->modules, values, false).outputs) {
     outputs.push_back(std::move(expr));
   }
-  return einkern::compile(placeholders, outputs);
+  return einkern::compile(symbols, outputs);
 }
 
 Program::Outline Program::outline(const std::map<std::string, InputType>& types) const {
