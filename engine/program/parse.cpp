@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostBrackets = 256;
 
 std::string describe(char32_t c) {
-  const std::string number = fmt::format("U+{:04X}", static_cast<std::uint32_t>(c));
+  std::string number = fmt::format("U+{:04X}", static_cast<std::uint32_t>(c));
   if (c <= 0x20 || (c >= 0x7F && c < 0xA1)) return number;
   return fmt::format("'{}' ({})", encode_utf8({&c, 1}), number);
 }

@@ -149,7 +149,7 @@ std::size_t width_of(const std::string& text) { return decode_utf8(text).size();
 /// The expression behind `prefix` on a line, broken at the commas of its outermost call or list
 /// when it is too long.
 std::string laid_out(const std::string& prefix, const Node& node, std::size_t indent) {
-  const std::string whole = prefix + flat(node);
+  std::string whole = prefix + flat(node);
   const bool breakable =
       (node.kind == Kind::call || node.kind == Kind::list) && !node.children.empty();
   if (indent + width_of(whole) <= kWidth || !breakable) return whole;

@@ -90,9 +90,8 @@ TEST_SUITE("ops") {
                            return each.at({1, r[2]});
                          },
                          powers(10000, 6)};
-    CHECK(worst_error(
-              Tensor(rope(t, {.positions = to_tensor(each, i64).slice(0, 1, 2)})),
-              turned_by(x, by_row)) <= 1e-10);
+    CHECK(worst_error(Tensor(rope(t, {.positions = to_tensor(each, i64).slice(0, 1, 2)})),
+                      turned_by(x, by_row)) <= 1e-10);
     const Turning later{6, false, [](const Sizes& r) { return last_of(r) + 17; }, powers(10000, 6)};
     CHECK(worst_error(Tensor(rope(t, {.positions = 17})), turned_by(x, later)) <= 1e-13);
     // Angles are computed in f64: f32 keeps its precision at position 1e6.

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "../../../engine/base/error.h"
-#include "../../../engine/tensor/create.h"
 #include "../../../engine/base/philox.h"
+#include "../../../engine/tensor/create.h"
 
 using namespace einkern;
 
