@@ -248,7 +248,8 @@ class PackedProduct {
           const ScratchPool::Lease lease(pool);
           Scratch scratch = scratch_of(lease.data());
           T* const mine = by_columns ? scratch.b : scratch.a;
-          const std::int64_t first_slot = own_copies ? thread_number() * boxes * k_boxes : 0;
+          // A loop that runs on the caller's thread alone keeps the number it has there.
+          const std::int64_t first_slot = thread_number() % copies * boxes * k_boxes;
           // Tasks that start together begin with different boxes, so that each packs some.
           const std::int64_t start = box * round / own.boxes.count();
           for (std::int64_t k_at = k_first; k_at < k_first + k_round; ++k_at) {

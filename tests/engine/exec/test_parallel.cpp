@@ -112,6 +112,24 @@ TEST_SUITE("exec") {
     CHECK(sum == 8 * 28);
   }
 
+  TEST_CASE("products on one thread each of a wide arena of the caller") {
+    std::mt19937 random(5);
+    Contraction<float> contraction(loops_of({}), loops_of({200}), loops_of({300}), loops_of({90}),
+                                   Look{.reverse = true}, random);
+    contraction.arrange();
+    contraction.clear();
+    contraction.run(kernel::kernels());
+    std::vector<Contraction<float>> copies(60, contraction);
+    for (auto& copy : copies) copy.clear();
+    tbb::task_arena wide(5);
+    wide.execute([&] {
+      tbb::parallel_for(std::size_t{0}, copies.size(), [&](std::size_t i) {
+        exec::in_arena(1, [&](std::int64_t) { copies[i].run(kernel::kernels()); });
+      });
+    });
+    for (const auto& copy : copies) CHECK(copy.c == contraction.c);
+  }
+
   TEST_CASE("the same bits for any number of threads") {
     check_same_bits<float>();
     check_same_bits<double>();
