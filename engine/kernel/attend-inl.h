@@ -52,12 +52,26 @@ HWY_INLINE hn::Vec<D> exp2_score(D d, hn::Vec<D> x) {
 
 #else
 
+/// f32 takes twelve instructions, with a polynomial of degree 5 over [-1/2, 1/2]: at most 2.01 ulp.
 template <class D>
 HWY_INLINE hn::Vec<D> exp2_score(D d, hn::Vec<D> x) {
   using T = hn::TFromD<D>;
   using Facts = FloatFacts<T>;
   // 2^least is made as 0, 2^most as infinity.
   constexpr T kMost = static_cast<T>(Facts::kBias) + 1, kLeast = -static_cast<T>(Facts::kBias);
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (sizeof(T) == 4) {
+    // x86 returns the second operand where one is NaN; the sum below holds the biased exponent.
+    const auto bounded = hn::Min(hn::Set(d, kMost), hn::Max(hn::Set(d, kLeast), x));
+    const auto round = hn::Set(d, Facts::kRound + static_cast<T>(Facts::kBias));
+    const auto exponent = hn::Add(bounded, round);
+    const auto r = hn::Sub(bounded, hn::Sub(exponent, round));
+    const auto p = polynomial(d, r, 1.0f, 0x1.62e42ap-1f, 0x1.ebf9bcp-3f, 0x1.c6b752p-5f,
+                              0x1.3cea88p-7f, 0x1.5bba14p-10f);
+    const hn::RebindToUnsigned<D> bits;
+    return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<Facts::kMantissa>(hn::BitCast(bits, exponent))));
+  }
+#endif
   const auto round = hn::Set(d, Facts::kRound);
   const auto bounded = hn::Min(hn::Max(x, hn::Set(d, kLeast)), hn::Set(d, kMost));
   const auto n_bits = hn::Add(bounded, round);

@@ -25,7 +25,7 @@ inline constexpr int kMostVectors = 4;
 inline constexpr int kHeights[kMostVectors] = {12, 11, 8, 6};
 #else
 inline constexpr int kMostVectors = 2;
-inline constexpr int kHeights[kMostVectors] = {8, 5};
+inline constexpr int kHeights[kMostVectors] = {8, 6};
 #endif
 inline constexpr int kTallest = 12;
 
@@ -163,10 +163,8 @@ HWY_NOINLINE void value_tile(const ValueBlock<T>& block, std::int64_t first) {
   const std::int64_t line = first / H * kLine<T>;
   const T* const ahead = block.ahead.data + line;
   const std::int64_t* const ahead_at = block.ahead.at;
-  const std::int64_t ahead_rows = line < block.ahead.elements ? block.ahead.rows : 0;
-  HWY_UNROLL(4)
-  for (std::int64_t j = 0; j < keys; ++j, weights += kWidth<T>) {
-    if (j < ahead_rows) fetch(ahead + ahead_at[j]);
+  const std::int64_t ahead_rows = line < block.ahead.elements ? HWY_MIN(block.ahead.rows, keys) : 0;
+  const auto step = [&](std::int64_t j) HWY_ATTR __attribute__((always_inline)) {
     const T* const row = values + at[j];
     Vector columns[V];
     HWY_UNROLL(4)
@@ -177,7 +175,15 @@ HWY_NOINLINE void value_tile(const ValueBlock<T>& block, std::int64_t first) {
       HWY_UNROLL(4)
       for (int v = 0; v < V; ++v) sum[c][v] = hn::MulAdd(value, columns[v], sum[c][v]);
     }
+    weights += kWidth<T>;
+  };
+  std::int64_t j = 0;
+  for (; j < ahead_rows; ++j) {
+    fetch(ahead + ahead_at[j]);
+    step(j);
   }
+  HWY_UNROLL(2)
+  for (; j < keys; ++j) step(j);
   HWY_UNROLL(16)
   for (int c = 0; c < H; ++c) {
     HWY_UNROLL(4)

@@ -53,6 +53,12 @@ inline constexpr std::int64_t kLanes = hn::MaxLanes(Tag<T>());
 
 HWY_INLINE void fetch_to_l2(const void* address) { __builtin_prefetch(address, 0, 2); }
 
+template <class T>
+HWY_INLINE void fetch_row(const T* first, const T* last) {
+  hwy::Prefetch(first);
+  hwy::Prefetch(last);
+}
+
 // A tile that has been computed and is to be written around the caches.
 template <class T>
 struct Deferred {
@@ -102,7 +108,7 @@ void multiply_tile(const Tile<T>& tile) {
   const T* a[kThrees];
   HWY_UNROLL(8)
   for (int t = 0; t < kThrees; ++t) a[t] = tile.a + 3 * t * a_stride;
-  const auto step = [&]() HWY_ATTR {
+  const auto step = [&]() HWY_ATTR __attribute__((always_inline)) {
     if constexpr (kFetchOperands) {
       if constexpr (!PlainA) hwy::Prefetch(a[0] + 16 * R);
       hwy::Prefetch(b + 8 * b_stride);
@@ -143,14 +149,21 @@ void multiply_tile(const Tile<T>& tile) {
   for (; s + kAtOnce <= fetch; s += kAtOnce) {
     fetch_to_l2(ahead);
     ahead += kAtOnce * ahead_stride;
-    HWY_UNROLL(4)
+    HWY_UNROLL(2)
     for (int i = 0; i < kAtOnce; ++i) step();
   }
-  for (std::int64_t r = 0; s < steps; ++s, ++r) {
-    if (r < R) {
-      hwy::Prefetch(rows[r] + columns[0]);
-      hwy::Prefetch(rows[r] + columns[V - 1] + N - 1);
+  if constexpr (kAtOnce > 1) {
+    if (s < steps && update != Update::stream) {
+      for (int r = 0; r < R; ++r) fetch_row(rows[r] + columns[0], rows[r] + columns[V - 1] + N - 1);
     }
+    for (; s + kAtOnce <= steps; s += kAtOnce) {
+      HWY_UNROLL(2)
+      for (int i = 0; i < kAtOnce; ++i) step();
+    }
+    for (; s < steps; ++s) step();
+  }
+  for (std::int64_t r = 0; s < steps; ++s, ++r) {
+    if (r < R) fetch_row(rows[r] + columns[0], rows[r] + columns[V - 1] + N - 1);
     step();
   }
   HWY_UNROLL(16)
@@ -250,11 +263,25 @@ class Columns {
   std::int64_t run_starts_[2 * N + 1];
 };
 
+// Does a tile in place consist of whole lines?
+template <class T>
+bool lines(T* const* rows, std::int64_t count, const Columns<T>& columns) {
+  std::uintptr_t misaligned = 0;
+  for (std::int64_t r = 0; r < count; ++r) {
+    for (int v = 0; v < columns.vectors(); ++v) {
+      misaligned |= reinterpret_cast<std::uintptr_t>(rows[r] + columns.vector_at()[v]);
+    }
+  }
+  return misaligned % 64 == 0;
+}
+
 template <class T>
 void multiply(const MultiplyBlock<T>& block) noexcept {
   constexpr std::int64_t kWidth = 2 * kLanes<T>, kBytes = sizeof(T);
   constexpr std::int64_t kStagedAt[2] = {0, kLanes<T>};
-  const Panels panels{.positions = block.row_count, .width = kRows};
+  if (block.row_count == 0) return;
+  const std::int64_t count = Panels{.positions = block.row_count, .width = kRows}.count();
+  const std::int64_t quotient = block.row_count / count, remainder = block.row_count % count;
   // A vector more: a run at the end of the last row is loaded whole.
   HWY_ALIGN T stage[(kRows + 1) * kWidth];
   T* rows[kRows];
@@ -273,14 +300,20 @@ void multiply(const MultiplyBlock<T>& block) noexcept {
     // for again: requests that L1 does not answer compete with the tile's own.
     const bool more = j + kWidth < block.column_count;
     const T* const next = tile.b + (packed_b ? kWidth * block.steps : kWidth);
-    for (std::int64_t p = 0; p < panels.count(); ++p) {
-      const std::int64_t i = panels.start(p), count = panels.start(p + 1) - i;
-      const auto multiply =
-          kTiles<T>[plain_a][columns.vectors() - 1][static_cast<std::size_t>(count - 1)];
+    const auto* const tiles = kTiles<T>[plain_a][columns.vectors() - 1].data();
+    const std::int64_t part = more && packed_b ? (kWidth * kBytes + count - 1) / count : 0;
+    std::int64_t rest = 0;
+    for (std::int64_t p = 0, i = 0, height; p < count; ++p, i += height) {
+      // As Panels::start(p + 1) - Panels::start(p), without dividing.
+      height = quotient;
+      if ((rest += remainder) >= count) {
+        rest -= count;
+        ++height;
+      }
       tile.a = block.a + i * (plain_a ? block.a_stride : block.steps);
-      if (more && packed_b) {
-        tile.ahead_stride = (kWidth * kBytes + panels.count() - 1) / panels.count();
-        tile.ahead = reinterpret_cast<const char*>(next) + p * block.steps * tile.ahead_stride;
+      if (part > 0) {
+        tile.ahead_stride = part;
+        tile.ahead = reinterpret_cast<const char*>(next) + p * block.steps * part;
       } else if (more && p < 2) {
         tile.ahead_stride = block.b_stride * kBytes;
         tile.ahead = reinterpret_cast<const char*>(next + p * kLanes<T>);
@@ -288,25 +321,22 @@ void multiply(const MultiplyBlock<T>& block) noexcept {
         tile.ahead_stride = 0;
         tile.ahead = reinterpret_cast<const char*>(tile.b);
       }
+      const auto multiply = tiles[height - 1];
       if (columns.whole()) {
-        std::uintptr_t misaligned = 0;
-        for (std::int64_t r = 0; r < count; ++r) {
-          rows[r] = block.c + block.rows[i + r];
-          for (int v = 0; v < columns.vectors(); ++v) {
-            misaligned |= reinterpret_cast<std::uintptr_t>(rows[r] + columns.vector_at()[v]);
-          }
-        }
-        const bool stream = block.update == Update::stream && misaligned % 64 == 0;
+        for (std::int64_t r = 0; r < height; ++r) rows[r] = block.c + block.rows[i + r];
         tile.columns = columns.vector_at();
-        tile.update = block.update == Update::stream && !stream ? Update::store : block.update;
+        tile.update = block.update;
+        if (block.update == Update::stream && !lines(rows, height, columns)) {
+          tile.update = Update::store;
+        }
         multiply(tile);
         continue;
       }
-      for (std::int64_t r = 0; r < count; ++r) rows[r] = stage + r * kWidth;
+      for (std::int64_t r = 0; r < height; ++r) rows[r] = stage + r * kWidth;
       tile.columns = kStagedAt;
       tile.update = Update::store;
       multiply(tile);
-      for (std::int64_t r = 0; r < count; ++r) {
+      for (std::int64_t r = 0; r < height; ++r) {
         columns.write(rows[r], block.c + block.rows[i + r], block.update);
       }
     }

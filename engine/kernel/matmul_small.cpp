@@ -32,14 +32,14 @@ class Part {
   explicit HWY_INLINE Part(std::int64_t lanes)
       : lanes_(static_cast<std::size_t>(lanes)), mask_(hn::FirstN(D(), lanes_)) {}
   HWY_INLINE V load(const T* from) const {
-    if constexpr (kMasked) {
+    if constexpr (kMaskedLoads) {
       return hn::MaskedLoad(mask_, D(), from);
     } else {
       return load_lanes(D(), from, lanes_);
     }
   }
   HWY_INLINE void store(V v, T* to) const {
-    if constexpr (kMasked) {
+    if constexpr (kMaskedStores) {
       hn::BlendedStore(v, mask_, D(), to);
     } else {
       store_lanes(D(), v, lanes_, to);

@@ -25,12 +25,13 @@ namespace {
 // to[i] = v[i] for first <= i < last; nothing else is touched.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void store_range(D d, hn::VFromD<D> v, std::size_t first, std::size_t last, T* to) {
-  if constexpr (kMasked) {
+  if constexpr (kMaskedStores) {
     hn::BlendedStore(v, hn::AndNot(hn::FirstN(d, first), hn::FirstN(d, last)), d, to);
   } else {
-    HWY_ALIGN T buffer[hn::MaxLanes(d)];
+    HWY_ALIGN T buffer[2 * hn::MaxLanes(d)];  // twice: a load from `first` on stays inside
     hn::Store(v, d, buffer);
-    std::copy(buffer + first, buffer + last, to + first);
+    const std::size_t n = last - first;
+    store_lanes(d, load_lanes(d, buffer + first, n), n, to + first);
   }
 }
 

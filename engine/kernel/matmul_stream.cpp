@@ -281,7 +281,7 @@ class StreamProduct {
       const auto valid = static_cast<std::size_t>(std::min(N, b_.positions - p * W - v * N));
       T* to = stage + piece.run * segment + piece.inside;
       T* after = stage + (piece.run + 1) * segment - piece.here;
-      if constexpr (kMasked) {
+      if constexpr (kMaskedStores) {
         const auto begin = hn::FirstN(d, here), rest = hn::AndNot(begin, hn::FirstN(d, valid));
         for (std::int64_t r = 0; r < R; ++r) {
           const auto sum = hn::Load(d, split[v] + r * N);
@@ -291,8 +291,9 @@ class StreamProduct {
       } else {
         for (std::int64_t r = 0; r < R; ++r) {
           const T* const from = split[v] + r * N;
-          std::copy(from, from + here, to + r * stride);
-          std::copy(from + here, from + valid, after + r * stride + here);
+          const auto rest = valid - std::min(here, valid);
+          store_lanes(d, hn::Load(d, from), here, to + r * stride);
+          store_lanes(d, load_lanes(d, from + here, rest), rest, after + r * stride + here);
         }
       }
     }
