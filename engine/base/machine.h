@@ -22,7 +22,7 @@ const Machine& machine();
 /// A SIMD target as the planner sees it. The kernel room fills one per compiled target; `make_plan`
 /// takes it as an argument, so that plans can be tested for targets that this machine lacks.
 struct Target {
-  std::string_view name;  // "AVX3", "AVX2", "SSE4", "SSSE3", "SCALAR"
+  std::string_view name;  // "AVX3", "AVX2", "SSE4", "SCALAR"
   int vector_bytes = 16;  // width of a register
   // Register tile of the matrix kernel: mr rows of nr contiguous columns.
   int mr_f32 = 4, nr_f32 = 8;

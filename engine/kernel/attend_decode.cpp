@@ -38,17 +38,53 @@ constexpr int kMostColumns = 4;  // vectors
 constexpr int beside(int rows) { return rows > 4 ? 2 : 4; }
 static_assert(beside(1) == kKeys && beside(1) == kMostColumns);
 
-/// Asks a line into L2: a block ahead is more than L1 holds.
-HWY_INLINE void fetch(const void* line) {
-  constexpr int kRead = 0, kSecondLevel = 2;
-  __builtin_prefetch(line, kRead, kSecondLevel);
-}
-
-/// Is this a multiple of the elements of a line?
+/// Asks the lines of rows into L2, in order of address whatever order the tiles read in: memory and
+/// its prefetchers follow that alone. Four rows side by side come at 4 GB/s on a core of an EPYC,
+/// in order at 9, which is what it reads at.
 template <class S>
-constexpr bool begins_line(std::int64_t i) {
-  return i * static_cast<std::int64_t>(sizeof(S)) % 64 == 0;
-}
+class LinesAhead {
+ public:
+  /// `elements` of each of `count` rows, from line `first` of all of them on.
+  HWY_INLINE LinesAhead(const StoredRows& rows, std::int64_t count, std::int64_t elements,
+                        std::int64_t first)
+      : rows_(rows), count_(count), lines_((elements * kSize + kLine - 1) / kLine) {
+    if (count == 0 || lines_ == 0) return;
+    row_ = first / lines_;
+    if (row_ < count) begin_row(first % lines_);
+  }
+
+  /// The lines that tiles have read by the end of `step` where each step reads `kBytes`.
+  template <std::int64_t kBytes>
+  HWY_INLINE void fetch(std::int64_t step) {
+    if constexpr (kBytes < kLine) {
+      if (step % (kLine / kBytes) == 0) fetch_line();
+    } else {
+      HWY_UNROLL(8)
+      for (std::int64_t i = 0; i < kBytes / kLine; ++i) fetch_line();
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kLine = 64, kSize = sizeof(S);
+
+  HWY_INLINE void begin_row(std::int64_t line) {
+    left_ = lines_ - line;
+    at_ = reinterpret_cast<const char*>(static_cast<const S*>(rows_.data) + rows_.at[row_]) +
+          line * kLine;
+  }
+  HWY_INLINE void fetch_line() {
+    if (left_ == 0) return;
+    constexpr int kRead = 0, kSecondLevel = 2;
+    __builtin_prefetch(at_, kRead, kSecondLevel);
+    at_ += kLine;
+    if (--left_ == 0 && ++row_ < count_) begin_row(0);
+  }
+
+  const StoredRows& rows_;
+  const std::int64_t count_, lines_;
+  std::int64_t row_ = 0, left_ = 0;
+  const char* at_ = nullptr;
+};
 
 #if HWY_TARGET != HWY_SCALAR
 /// Adds the upper halves to the lower ones down to one block of 128 bits.
@@ -132,17 +168,14 @@ HWY_INLINE void with_stored_type(const StoredRows& rows, const F& f) {
 
 /// Scores of R rows with K keys, which may be the same.
 template <class T, class S, int R, int K>
-HWY_INLINE void score_tile(const DecodeScores<T>& block, std::int64_t row, std::int64_t key) {
+HWY_INLINE void score_tile(const DecodeScores<T>& block, std::int64_t row, std::int64_t key,
+                           LinesAhead<S>& ahead) {
   const Tag<T> d;
   constexpr std::int64_t N = kLanes<T>;
   const S* keys[K];
-  const S* ahead[K];
-  const bool fetches = row == 0 && key + K <= block.ahead_rows;
   HWY_UNROLL(4)
   for (int j = 0; j < K; ++j) {
     keys[j] = static_cast<const S*>(block.k.data) + block.k.at[HWY_MIN(key + j, block.keys - 1)];
-    ahead[j] =
-        fetches ? static_cast<const S*>(block.ahead.data) + block.ahead.at[key + j] : nullptr;
   }
   Vector<T> sum[R][K];
   HWY_UNROLL(8)
@@ -164,15 +197,14 @@ HWY_INLINE void score_tile(const DecodeScores<T>& block, std::int64_t row, std::
   for (; i + N <= block.inner; i += N) {
     Vector<T> x[K];
     HWY_UNROLL(4)
-    for (int j = 0; j < K; ++j) {
-      x[j] = load_as(d, keys[j] + i);
-      if (fetches && begins_line<S>(i)) fetch(ahead[j] + i);
-    }
+    for (int j = 0; j < K; ++j) x[j] = load_as(d, keys[j] + i);
+    if (row == 0) ahead.template fetch<K * N * sizeof(S)>(i / N);
     add(i, x);
   }
   if (i < block.inner) {
     Vector<T> x[K];
     for (int j = 0; j < K; ++j) x[j] = load_part_as(d, keys[j] + i, block.inner - i);
+    if (row == 0) ahead.template fetch<K * N * sizeof(S)>(i / N);
     add(i, x);
   }
   store_sums<T>(sum, block.out + row * block.out_stride + key, block.out_stride);
@@ -197,18 +229,19 @@ template <class T>
 void scores(const DecodeScores<T>& block) noexcept {
   const FlushDenormals mode;
   with_stored_type<T>(block.k, [&]<class S>(std::type_identity<S>) HWY_ATTR {
+    LinesAhead<S> ahead(block.ahead, block.ahead_rows, block.inner, 0);
     for (std::int64_t key = 0; key < block.keys; key += kKeys) {
       each_rows(block.rows, [&](auto count, std::int64_t row) HWY_ATTR {
         constexpr int R = decltype(count)::value, K = beside(R);
         for (std::int64_t k = key; k < HWY_MIN(key + kKeys, block.keys); k += K) {
-          score_tile<T, S, R, K>(block, row, k);
+          score_tile<T, S, R, K>(block, row, k, ahead);
         }
       });
     }
   });
 }
 
-/// C vectors of columns of R rows. A line of the row ahead for each vector that is one.
+/// C vectors of columns of R rows, and as many bytes of the rows ahead.
 template <class T, class S, int R, int C>
 HWY_NOINLINE void value_tile(const DecodeValues<T>& block, std::int64_t row, std::int64_t column) {
   const Tag<T> d;
@@ -222,7 +255,8 @@ HWY_NOINLINE void value_tile(const DecodeValues<T>& block, std::int64_t row, std
   }
   const T* const weights = block.weights + row * block.weights_stride;
   const std::int64_t stride = block.weights_stride, rest = block.columns - column;
-  const std::int64_t fetched = row == 0 ? block.ahead_rows : 0;
+  LinesAhead<S> ahead(block.ahead, row == 0 ? block.ahead_rows : 0, block.columns,
+                      column * static_cast<std::int64_t>(sizeof(S)) * block.keys / 64);
   for (std::int64_t j = 0; j < block.keys; ++j) {
     const S* const values = static_cast<const S*>(block.v.data) + block.v.at[j] + column;
     Vector<T> x[C];
@@ -235,13 +269,7 @@ HWY_NOINLINE void value_tile(const DecodeValues<T>& block, std::int64_t row, std
       HWY_UNROLL(4)
       for (int c = 0; c < C; ++c) x[c] = load_as(d, tail + c * N);
     }
-    if (j < fetched) {
-      const S* const ahead = static_cast<const S*>(block.ahead.data) + block.ahead.at[j] + column;
-      HWY_UNROLL(4)
-      for (int c = 0; c < C; ++c) {
-        if (begins_line<S>(c * N)) fetch(ahead + c * N);
-      }
-    }
+    ahead.template fetch<C * N * sizeof(S)>(j);
     HWY_UNROLL(8)
     for (int r = 0; r < R; ++r) {
       const auto weight = hn::Set(d, weights[r * stride + j]);
