@@ -206,6 +206,29 @@ Expr slice(const char* function, const Expr& x, std::size_t axis, std::optional<
   return make(Slice{axis, start, stop, step}, {x.node()}, std::move(result));
 }
 
+Expr pick(const char* function, const Expr& x, std::size_t axis, std::int64_t position) {
+  const Type& type = closed_type(function, x);
+  const std::int64_t size = type.shape[axis];
+  if (!is_dyn(size) && (position < -size || position >= size)) {
+    fail<ValueError>(fmt::format("{}: position {} is outside of axis {} of {}", function, position,
+                                 axis, axes_text(type)));
+  }
+  const std::int64_t at = is_dyn(size) || position >= 0 ? position : position + size;
+  const std::size_t rank = type.shape.size();
+  // Only a gather takes the one element of a vector, and what it takes is not known to be there
+  // before a plan is called.
+  if (is_dyn(size) && at < 0) {
+    fail<ValueError>(
+        fmt::format("{}: position {} counts from the end of axis {}, whose size {} is not known",
+                    function, position, axis, extent_text(size)));
+  }
+  if (is_dyn(size) || rank == 1) return take(function, x, Expr(at), axis);
+  // An axis of one element joins a neighbour, which keeps its label: a view.
+  const std::size_t first = axis + 1 < rank ? axis : axis - 1;
+  const std::string label = type.labels[axis + 1 < rank ? axis + 1 : axis - 1];
+  return merge(function, slice(function, x, axis, at, at + 1, 1), first, 2, label);
+}
+
 Expr split(const char* function, const Expr& x, std::size_t axis,
            const std::vector<std::string>& labels, const std::vector<std::int64_t>& sizes) {
   const Type& type = closed_type(function, x);
@@ -286,6 +309,9 @@ Expr expand(const char* function, const Expr& x, std::size_t at, const std::stri
   if (at > type.shape.size()) {
     fail<ShapeError>(
         fmt::format("{}: position {} is beyond the rank of {}", function, at, axes_text(type)));
+  }
+  if (size < 0 && !is_symbol(size)) {
+    fail<ShapeError>(fmt::format("{}: size {} is negative", function, size));
   }
   Dims shape = type.shape;
   std::vector<std::string> labels = type.labels.to_vector(shape.size());
@@ -372,13 +398,13 @@ Expr toeplitz(const char* function, const Expr& x, std::size_t axis, std::int64_
   const Type& type = closed_type(function, x);
   const std::int64_t size = type.shape[axis];
   std::int64_t keys = 0;
-  if (is_dyn(size) || is_dyn(queries)) {
+  if (is_symbol(queries) || (is_dyn(size) && queries >= 1)) {
     keys = queries == 1
                ? size
                : dyn_extent(fmt::format("{}-{}+1", extent_text(size), extent_text(queries)));
   } else if (queries < 1 || queries > size + 1) {
     fail<ShapeError>(fmt::format("{}: {} diagonals in axis {} of {} do not hold {} rows", function,
-                                 size, axis, axes_text(type), queries));
+                                 extent_text(size), axis, axes_text(type), queries));
   } else {
     keys = size - queries + 1;
   }

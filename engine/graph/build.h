@@ -42,6 +42,8 @@ Expr softmax(const char* function, plan::SoftmaxKind kind, const Expr& s,
 Expr permute(const char* function, const Expr& x, const std::vector<std::size_t>& order);
 Expr slice(const char* function, const Expr& x, std::size_t axis, std::optional<std::int64_t> start,
            std::optional<std::int64_t> stop, std::int64_t step);
+/// The elements at one position of an axis, which disappears; a negative one counts from the end.
+Expr pick(const char* function, const Expr& x, std::size_t axis, std::int64_t position);
 /// One axis as several; one size may be -1.
 Expr split(const char* function, const Expr& x, std::size_t axis,
            const std::vector<std::string>& labels, const std::vector<std::int64_t>& sizes);

@@ -187,6 +187,14 @@ Expr input(DType dtype, const Shape& shape, std::string_view term) {
   Type type;
   type.dtype = dtype;
   type.shape = shape;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] < 0 && !graph::is_symbol(shape[d])) {
+      fail<ShapeError>(
+          fmt::format("input: size {} of axis {} is negative; one that is not known yet is "
+                      "dyn(\"name\")",
+                      shape[d], d));
+    }
+  }
   if (!term.empty()) {
     std::vector<std::string> labels = parse_term(term, "input");
     if (labels.size() != shape.size()) {

@@ -10,6 +10,9 @@
 namespace einkern::graph {
 namespace {
 
+// Far from the negative numbers that callers mean as numbers.
+constexpr std::int64_t kFirst = -(std::int64_t{1} << 40);
+
 struct SymbolTable {
   std::mutex mutex;
   std::vector<std::string> names;
@@ -26,19 +29,25 @@ std::int64_t dyn_extent(std::string_view name) {
   SymbolTable& table = symbols();
   const std::lock_guard lock(table.mutex);
   for (std::size_t i = 0; i < table.names.size(); ++i) {
-    if (table.names[i] == name) return -1 - static_cast<std::int64_t>(i);
+    if (table.names[i] == name) return kFirst - static_cast<std::int64_t>(i);
   }
   table.names.emplace_back(name);
-  return -static_cast<std::int64_t>(table.names.size());
+  return kFirst - static_cast<std::int64_t>(table.names.size() - 1);
+}
+
+bool is_symbol(std::int64_t extent) {
+  if (extent > kFirst) return false;
+  SymbolTable& table = symbols();
+  const std::lock_guard lock(table.mutex);
+  return kFirst - extent < static_cast<std::int64_t>(table.names.size());
 }
 
 std::string extent_text(std::int64_t extent) {
-  if (!is_dyn(extent)) return std::to_string(extent);
+  // A negative number that no symbol has comes from a caller: it is shown as it is.
+  if (!is_symbol(extent)) return std::to_string(extent);
   SymbolTable& table = symbols();
   const std::lock_guard lock(table.mutex);
-  const auto place = static_cast<std::size_t>(-1 - extent);
-  // A negative number that no symbol has comes from a caller: it is shown as it is.
-  return place < table.names.size() ? table.names[place] : std::to_string(extent);
+  return table.names[static_cast<std::size_t>(kFirst - extent)];
 }
 
 std::int64_t multiply_extents(std::int64_t a, std::int64_t b) {

@@ -8,11 +8,14 @@
 
 namespace einkern::graph {
 
-/// Is this size a symbol?
+/// Is this size a symbol? Sizes of a node's type are numbers or symbols, nothing else.
 constexpr bool is_dyn(std::int64_t extent) noexcept { return extent < 0; }
 
 /// The symbol of this name, as a negative number; the same name gives the same number.
 std::int64_t dyn_extent(std::string_view name);
+
+/// Is this number, which a caller gave, that of a symbol? Other negative numbers are no sizes.
+bool is_symbol(std::int64_t extent);
 
 /// `"64"`, or the symbol's name.
 std::string extent_text(std::int64_t extent);

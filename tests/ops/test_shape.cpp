@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "../../engine/base/error.h"
+#include "../../engine/graph/compiled.h"
 #include "../../engine/tensor/create.h"
 #include "../../ops/ops.h"
 #include "../support/arrays.h"
@@ -100,6 +101,14 @@ TEST_SUITE("ops") {
                          ValueError);
 
     const Expr wide = expand(named(to_tensor(x), "qk"), "h", 4);
+    // A negative number is no size that is known later, however many such sizes there are.
+    for (const char* name : {"one", "two", "three", "four"}) dyn(name);
+    CHECK_THROWS_WITH_AS(expand(wide, "g", -3), "expand: size -3 is negative", ShapeError);
+    CHECK_THROWS_WITH_AS(
+        input(f32, {2, -3}),
+        "input: size -3 of axis 1 is negative; one that is not known yet is dyn(\"name\")",
+        ShapeError);
+    CHECK(expand(wide, "g", dyn("two")).rank() == 4);
     CHECK(labels_of(wide) == Names{"h", "q", "k"});
     const Array all = to_array(wide);
     for_each_index({4, 2, 3}, [&](const Sizes& i) { CHECK(all.at(i) == x.at(i)); });

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "../../engine/base/error.h"
+#include "../../engine/graph/compiled.h"
 #include "../../ops/ops.h"
 #include "../support/arrays.h"
 
@@ -128,5 +129,9 @@ TEST_SUITE("ops") {
                          "toeplitz: 1023 diagonals in axis 0 of (1023,) do not hold 1025 rows",
                          ShapeError);
     CHECK_THROWS_AS(toeplitz(ramp, 0, 0), ShapeError);
+    // A negative number is no size that is known later, however many such sizes there are.
+    for (const char* name : {"one", "two", "three", "four"}) dyn(name);
+    CHECK_THROWS_AS(toeplitz(ramp, 0, -1), ShapeError);
+    CHECK_THROWS_AS(toeplitz(ramp, 0, -3), ShapeError);
   }
 }
