@@ -16,33 +16,9 @@ namespace {
 using namespace parameters;
 using A = Arguments;
 
-/// Weights of the multihead forms.
-std::vector<Parameter> weights() {
-  std::vector<Parameter> list;
-  for (const char* name :
-       {"qkv", "q", "k", "v", "out", "qkv_bias", "q_bias", "k_bias", "v_bias", "out_bias"}) {
-    list.push_back(tensor(name).optional().by_name());
-  }
-  return list;
-}
-
-AttentionOptions all_options(const A& a, const char* function) {
-  AttentionOptions options = options_of(a, function);
-  options.qkv = a.maybe_tensor("qkv");
-  options.q = a.maybe_tensor("q");
-  options.k = a.maybe_tensor("k");
-  options.v = a.maybe_tensor("v");
-  options.out = a.maybe_tensor("out");
-  options.qkv_bias = a.maybe_tensor("qkv_bias");
-  options.q_bias = a.maybe_tensor("q_bias");
-  options.k_bias = a.maybe_tensor("k_bias");
-  options.v_bias = a.maybe_tensor("v_bias");
-  options.out_bias = a.maybe_tensor("out_bias");
-  return options;
-}
-
 Value multihead_word(const A& a) {
-  const AttentionOptions options = all_options(a, "multihead_attention");
+  AttentionOptions options = options_of(a, "multihead_attention");
+  take_weights(a, options);
   if (a.has("key") != a.has("value")) {
     fail<ValueError>("multihead_attention: takes one sequence, or three: query, key, value");
   }
@@ -59,7 +35,8 @@ WordTable table() {
                                              options_of(a, "dot_product_attention")));
        }},
       {"multihead_attention", "projections, heads, attention and output",
-       with(with({tensor("x"), tensor("key").optional(), tensor("value").optional()}, weights()),
+       with(with({tensor("x"), tensor("key").optional(), tensor("value").optional()},
+                 weights_of_projections()),
             options_of_attention()),
        multihead_word},
       {"self_attention",
@@ -102,6 +79,7 @@ const WordTable& attention_words() {
     WordTable rows = table();
     for (Word& row : pattern_words()) rows.push_back(std::move(row));
     for (Word& row : variant_words()) rows.push_back(std::move(row));
+    for (Word& row : module_words()) rows.push_back(std::move(row));
     return rows;
   }();
   return kTable;

@@ -71,10 +71,6 @@ PartialAttention part_of(const A& a, const char* name) {
   return {*output, *logsumexp};
 }
 
-NormOptions norm_of(const A& a, const char* weight, const char* bias) {
-  return {.weight = a.maybe_tensor(weight), .bias = a.maybe_tensor(bias), .eps = a.number("eps")};
-}
-
 Value latent_word(const A& a) {
   static constexpr LatentOrder kOrders[] = {LatentOrder::decompressed, LatentOrder::absorbed};
   const std::size_t order = chosen(a, "latent_attention", "order", {"decompressed", "absorbed"});
@@ -106,19 +102,6 @@ Value paged_word(const A& a) {
                                  .table = a.tensor("table"),
                                  .lengths = a.tensor("lengths")},
                                 options));
-}
-
-Value feed_forward_word(const A& a) {
-  static constexpr Activation kActivations[] = {Activation::relu, Activation::gelu,
-                                                Activation::gelu_tanh, Activation::silu};
-  const std::size_t activation =
-      chosen(a, "feed_forward", "activation", {"relu", "gelu", "gelu_tanh", "silu"});
-  return feed_forward(a.tensor("x"), {.up = a.tensor("up"),
-                                      .down = a.tensor("down"),
-                                      .up_bias = a.maybe_tensor("up_bias"),
-                                      .down_bias = a.maybe_tensor("down_bias"),
-                                      .gate = a.maybe_tensor("gate"),
-                                      .activation = kActivations[activation]});
 }
 
 }  // namespace
@@ -232,13 +215,6 @@ WordTable variant_words() {
          return gated_linear_attention(a.tensor("q"), a.tensor("k"), a.tensor("v"),
                                        a.tensor("gate"), a.maybe_number("scale"));
        }},
-      // module/block.h
-      {"feed_forward",
-       "f(x up + up_bias) down + down_bias, or f(x gate) (x up + up_bias) down",
-       {tensor("x"), tensor("up"), tensor("down"), tensor("up_bias").optional().by_name(),
-        tensor("down_bias").optional().by_name(), tensor("gate").optional().by_name(),
-        choice("activation", {"relu", "gelu", "gelu_tanh", "silu"}).standard("gelu").by_name()},
-       feed_forward_word},
   };
 }
 

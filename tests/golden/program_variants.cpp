@@ -223,6 +223,60 @@ std::vector<ProgramForm> variant_forms() {
                                    .feed_norm = {.weight = t.at("g2"), .bias = t.at("b2")}});
          return std::vector{block(t.at("x"))};
        }},
+      {"encoder_block_rms",
+       {{"x", noise({2, 19, 16}, 1)},
+        {"wqkv", noise({16, 32}, 2)},
+        {"wo", noise({16, 16}, 3)},
+        {"up", noise({16, 24}, 4)},
+        {"gate", noise({16, 24}, 5)},
+        {"down", noise({24, 16}, 6)},
+        {"g1", noise({16}, 7)},
+        {"g2", noise({16}, 8)},
+        {"lengths", tensor<std::int64_t>({19, 11})}},
+       [](T t) {
+         const EncoderBlock block(
+             {.attention = {.qkv = t.at("wqkv"), .out = t.at("wo"), .heads = 4, .kv_heads = 2},
+              .feed = {.up = t.at("up"),
+                       .down = t.at("down"),
+                       .gate = t.at("gate"),
+                       .activation = Activation::silu},
+              .attention_norm = {.weight = t.at("g1")},
+              .feed_norm = {.weight = t.at("g2")},
+              .form = {.pre_norm = true, .rms = true}});
+         return std::vector{block(t.at("x"), {.lengths = t.at("lengths"), .window = Window{7, 7}})};
+       }},
+      {"decoder_block",
+       {{"x", noise({2, 13, 16}, 1)},
+        {"memory", noise({2, 19, 16}, 2)},
+        {"wqkv", noise({16, 48}, 3)},
+        {"wo", noise({16, 16}, 4)},
+        {"cq", noise({16, 16}, 5)},
+        {"ck", noise({16, 16}, 6)},
+        {"cv", noise({16, 16}, 7)},
+        {"co", noise({16, 16}, 8)},
+        {"lengths", tensor<std::int64_t>({19, 11})},
+        {"up", noise({16, 24}, 9)},
+        {"down", noise({24, 16}, 10)},
+        {"g1", noise({16}, 11)},
+        {"b1", noise({16}, 12)},
+        {"g2", noise({16}, 13)},
+        {"b2", noise({16}, 14)},
+        {"g3", noise({16}, 15)},
+        {"b3", noise({16}, 16)}},
+       [](T t) {
+         const DecoderBlock block(
+             {.attention = {.qkv = t.at("wqkv"), .out = t.at("wo"), .heads = 4},
+              .cross = AttentionOptions{.q = t.at("cq"),
+                                        .k = t.at("ck"),
+                                        .v = t.at("cv"),
+                                        .out = t.at("co"),
+                                        .heads = 4},
+              .feed = {.up = t.at("up"), .down = t.at("down"), .activation = Activation::relu},
+              .attention_norm = {.weight = t.at("g1"), .bias = t.at("b1"), .eps = 1e-6},
+              .cross_norm = {.weight = t.at("g3"), .bias = t.at("b3"), .eps = 1e-6},
+              .feed_norm = {.weight = t.at("g2"), .bias = t.at("b2"), .eps = 1e-6}});
+         return std::vector{block(t.at("x"), t.at("memory"), {}, {.lengths = t.at("lengths")})};
+       }},
   };
 }
 
