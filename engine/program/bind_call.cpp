@@ -13,14 +13,26 @@ namespace {
 /// Where the name of a call stands.
 Span head_of(const Node& call) { return {call.span.begin, decode_utf8(call.name).size()}; }
 
+/// The word with its parameters; of a long list those that must be given.
+std::string head_text(const Word& word) {
+  constexpr std::size_t kLongest = 100;
+  std::string text = word.signature();
+  if (text.size() <= kLongest) return text;
+  text = word.name + "(";
+  for (const Parameter& parameter : word.parameters) {
+    if (!parameter.may_miss && !parameter.otherwise) text += parameter.name + ", ";
+  }
+  return text + "...)";
+}
+
 }  // namespace
 
 std::vector<std::vector<std::size_t>> bind_call(const Source& source, const Node& call,
-                                                const std::vector<Parameter>& parameters,
-                                                const std::string& shown) {
+                                                const Word& word) {
+  const std::vector<Parameter>& parameters = word.parameters;
   std::vector<std::vector<std::size_t>> bound(parameters.size());
   const auto refuse = [&](const Span& span, const std::string& fact) {
-    fail_in<SyntaxError>(source, span, fmt::format("{}: {}", shown, fact));
+    fail_in<SyntaxError>(source, span, fmt::format("{}: {}", head_text(word), fact));
   };
   std::vector<std::size_t> places;  // of parameters that are given by position
   for (std::size_t p = 0; p < parameters.size(); ++p) {

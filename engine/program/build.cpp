@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "../graph/build.h"
+#include "../graph/extent.h"
 #include "convert.h"
 #include "engine_error.h"
 #include "resolve.h"
@@ -199,7 +200,7 @@ class Builder {
       return call_function(module, node, found->second, scope);
     }
     const Word& word = *modules_.words->find(node.name);
-    const auto bound = bind_call(module.source, node, word.parameters, word.signature());
+    const auto bound = bind_call(module.source, node, word);
     std::vector<std::optional<Value>> given(word.parameters.size());
     std::vector<Value> operands;
     for (std::size_t p = 0; p < bound.size(); ++p) {
@@ -309,7 +310,7 @@ class Builder {
           fmt::format("the program calls functions more than {} times", kMostCalls));
     }
     const Word shown{node.name, "", function.parameters()};
-    const auto bound = bind_call(module.source, node, shown.parameters, shown.signature());
+    const auto bound = bind_call(module.source, node, shown);
     const Statement& definition = *function.statement;
     const Module& home = *function.module;
     Scope inner;
@@ -366,13 +367,38 @@ class Builder {
     if (dots > 1 || count - dots > rank) {
       fail_in<ShapeError>(module.source, node.span,
                           dots > 1 ? "slice: two ellipses"
-                                   : fmt::format("slice: {} ranges for {} axes", count, rank));
+                                   : fmt::format("slice: {} ranges or positions for {} ax{}s",
+                                                 count - dots, rank, rank == 1 ? "i" : "e"));
     }
-    std::size_t axis = 0;
+    const Expr whole = x;
+    std::size_t axis = 0, dropped = 0;
     for (std::size_t i = 1; i <= count; ++i) {
       const Node& item = node.children[i];
       if (item.kind == Kind::ellipsis) {
         axis += rank - (count - 1);
+        continue;
+      }
+      if (item.kind != Kind::range) {
+        static const Parameter kPosition = parameters::integer("position");
+        Value value = eval(module, item, scope);
+        if (value.as<Expr>() != nullptr) {
+          fail_in<TypeError>(module.source, item.span,
+                             "slice: a position is a number that is known when the program is "
+                             "built; take(x, at, axis) picks by a tensor");
+        }
+        // Where sizes are names, any position has the shape that is asked for.
+        const bool some = outline_ && (value.as<SymbolicNumber>() != nullptr ||
+                                       graph::is_dyn(whole.shape()[axis + dropped]));
+        value = convert(kPosition, some ? Value(std::int64_t{0}) : value,
+                        {module.source, item, kSlice, outline_});
+        const auto position = std::get<std::int64_t>(value.held);
+        x = with_message(
+            [&] {
+              graph::pick("slice", whole, axis + dropped, position);  // its message counts all axes
+              return graph::pick("slice", x, axis, position);
+            },
+            place(item));
+        ++dropped;
         continue;
       }
       std::optional<std::int64_t> bounds[3];

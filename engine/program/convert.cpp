@@ -41,8 +41,9 @@ std::string subject(const Parameter& parameter, const Origin& origin) {
   if (record != nullptr && !record->names.empty()) {
     fact = fmt::format("is several results; name one, as in .{}", record->names[0]);
   }
-  fail_in<TypeError>(origin.source, origin.node.span,
-                     fmt::format("{} {}", subject(parameter, origin), fact));
+  const std::string what =
+      origin.word == "return" ? "return: the value" : subject(parameter, origin);
+  fail_in<TypeError>(origin.source, origin.node.span, fmt::format("{} {}", what, fact));
 }
 
 Value as_tensor(const Parameter& parameter, const Value& value, const Origin& origin) {

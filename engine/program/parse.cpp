@@ -14,6 +14,26 @@
 namespace einkern::program {
 namespace {
 
+/// What stands here for a sign of another language.
+const char* instead_of(char32_t sign) {
+  switch (sign) {
+    case U'@':
+      return "; products of matrices are einsum(\"ij,jk->ik\", a, b)";
+    case U'^':
+      return "; powers are **";
+    case U'&':
+      return "; both is 'and'";
+    case U'|':
+      return "; either is 'or'";
+    case U'~':
+      return "; the opposite is 'not'";
+    case U';':
+      return "; a statement ends with its line";
+    default:
+      return "";
+  }
+}
+
 constexpr std::size_t kMostBrackets = 256;
 
 std::string describe(char32_t c) {
@@ -45,7 +65,8 @@ void check_characters(const Source& source) {
     } else if (c == U'\'') {
       fail_in<SyntaxError>(source, {i, 1}, "a text stands in double quotes");
     } else if (!is_known_character(c)) {
-      fail_in<SyntaxError>(source, {i, 1}, fmt::format("unknown character {}", describe(c)));
+      fail_in<SyntaxError>(source, {i, 1},
+                           fmt::format("unknown character {}{}", describe(c), instead_of(c)));
     } else if (c == U'(' || c == U'[') {
       open.push_back(i);
       if (open.size() > kMostBrackets) {
@@ -126,6 +147,7 @@ class Diagnosis {
     if (expected_ == "a name" && is_keyword(points.substr(token.begin, token.size))) {
       say(fmt::format("{} is a word of the language, not a name", found), token);
     }
+    if (expected_ == "'='") refuse_foreign(points, token);
     if (expected_ == "'='" && found == "'('") {
       say("a statement is 'name = expression' or 'return expression', not a call alone", token);
     }
@@ -138,6 +160,26 @@ class Diagnosis {
  private:
   [[noreturn]] void say(const std::string& fact, const Span& span) const {
     fail_in<SyntaxError>(source_, span, fact);
+  }
+  /// Statements of other languages, told by their first word, which was read as a name.
+  void refuse_foreign(std::u32string_view points, const Span& token) const {
+    const std::size_t begin = source_.line_begin(source_.line_of(token.begin));
+    const std::size_t first = points.find_first_not_of(U" \t", begin);
+    std::size_t end = first;
+    while (end < points.size() && is_name_part(points[end])) ++end;
+    const std::u32string_view word = points.substr(first, end - first);
+    const Span span{first, word.size()};
+    if (word == U"if" || word == U"elif" || word == U"else") {
+      say("there are no conditional statements; where(condition, x, y) chooses by element", span);
+    }
+    if (word == U"for" || word == U"while") {
+      say("there are no loops; einsum, reductions and scan run along axes", span);
+    }
+    constexpr std::u32string_view kSigns = U"+-*/%";
+    if (token.begin + 1 < points.size() && kSigns.find(points[token.begin]) != kSigns.npos &&
+        points[token.begin + 1] == U'=') {
+      say("a statement is 'name = expression'; write 'name = name + ...'", {token.begin, 2});
+    }
   }
   bool starts_line() const {
     const std::size_t line = source_.line_of(where_);

@@ -151,19 +151,7 @@ class Resolver {
       with_message([&] { parse_term(node.name, "named"); },
                    [&](const char* message) { return place_error(module_.source, node, message); });
     }
-    for (std::size_t i = 0; i < node.children.size(); ++i) {
-      const Node& child = node.children[i];
-      if (node.kind == Kind::slice && i > 0 && child.kind != Kind::range &&
-          child.kind != Kind::ellipsis) {
-        const std::string text = module_.source.text(child.span);
-        const std::string next = child.kind == Kind::integer
-                                     ? std::to_string(static_cast<std::uint64_t>(child.integer) + 1)
-                                     : text + " + 1";
-        refuse(child.span,
-               fmt::format("an index alone would drop its axis; a range keeps it, as in "
-                           "{}:{}",
-                           text, next));
-      }
+    for (const Node& child : node.children) {
       if (child.kind != Kind::absent) expression(child);
     }
   }
@@ -188,13 +176,13 @@ class Resolver {
     const Span head{node.span.begin, decode_utf8(node.name).size()};
     if (const auto found = module_.functions.find(node.name); found != module_.functions.end()) {
       const Word shown{node.name, "", found->second.parameters()};
-      bind_call(module_.source, node, shown.parameters, shown.signature());
+      bind_call(module_.source, node, shown);
       for (const Node& child : node.children) expression(child);
       return;
     }
     const Word* word = words_.find(node.name);
     if (word == nullptr) unknown_function(node.name, head);
-    const auto bound = bind_call(module_.source, node, word->parameters, word->signature());
+    const auto bound = bind_call(module_.source, node, *word);
     for (std::size_t p = 0; p < bound.size(); ++p) {
       for (const std::size_t child : bound[p]) argument(node.children[child], word->parameters[p]);
     }
@@ -212,7 +200,9 @@ class Resolver {
     }
     std::vector<std::string> known = words_.names();
     for (const auto& [function, what] : module_.functions) known.push_back(function);
-    refuse(head, fmt::format("unknown word '{}'{}", name, suggestion(name, known)));
+    const std::string hint = foreign_word(name);
+    refuse(head, fmt::format("unknown word '{}'{}", name,
+                             hint.empty() ? suggestion(name, known) : "; here it is " + hint));
   }
 
   /// An equation in quotes is wrong wherever its operands come from.

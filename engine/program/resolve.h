@@ -12,10 +12,9 @@ namespace einkern::program {
 std::optional<Value> constant(std::string_view name);
 
 /// The arguments of a call by parameter: `result[p]` lists the children that parameter p takes.
-/// SyntaxError for too many, missing, repeated and unknown ones. `shown` is the signature.
+/// SyntaxError for too many, missing, repeated and unknown ones.
 std::vector<std::vector<std::size_t>> bind_call(const Source& source, const Node& call,
-                                                const std::vector<Parameter>& parameters,
-                                                const std::string& shown);
+                                                const Word& word);
 
 /// Finds the text of an import statement.
 using Import = std::function<const Module&(const Module& importer, const Statement& statement)>;

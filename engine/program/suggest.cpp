@@ -3,6 +3,7 @@
 #include "suggest.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "../base/caret.h"
 
@@ -52,6 +53,40 @@ std::string nearest(std::string_view name, const std::vector<std::string>& known
 std::string suggestion(std::string_view name, const std::vector<std::string>& known) {
   const std::string found = nearest(name, known);
   return found.empty() ? "" : "; did you mean '" + found + "'?";
+}
+
+std::string foreign_word(std::string_view name) {
+  static constexpr std::pair<std::string_view, const char*> kWords[] = {
+      {"matmul", "einsum(\"ij,jk->ik\", a, b), or linear(x, w)"},
+      {"dot", "einsum(\"ij,jk->ik\", a, b), or linear(x, w)"},
+      {"bmm", "einsum(\"bij,bjk->bik\", a, b)"},
+      {"transpose", "permute(x, [1, 0]), or permute(x, \"ij->ji\")"},
+      {"swapaxes", "permute(x, \"...ij->...ji\")"},
+      {"reshape", "split(x, axis, labels, sizes) or merge(x, axes)"},
+      {"view", "split(x, axis, labels, sizes) or merge(x, axes)"},
+      {"flatten", "merge(x, axes)"},
+      {"unsqueeze", "expand(x, label, 1)"},
+      {"expand_dims", "expand(x, label, 1)"},
+      {"squeeze", "an index, as in x[:, 0]"},
+      {"shape", "size(x, axis)"},
+      {"len", "size(x, 0)"},
+      {"cat", "concat([a, b], axis)"},
+      {"concatenate", "concat([a, b], axis)"},
+      {"cumsum", "scan(x, axis)"},
+      {"arange", "index(axis), which takes its size from what it meets"},
+      {"gather", "take(x, at, axis)"},
+      {"embedding", "take(table, at, 0)"},
+      {"tril", "causal() as a mask"},
+      {"masked_fill", "where(condition, x, y)"},
+      {"clip", "minimum(maximum(x, low), high)"},
+      {"clamp", "minimum(maximum(x, low), high)"},
+      {"square", "x ** 2"},
+      {"scaled_dot_product_attention", "dot_product_attention(q, k, v)"},
+  };
+  for (const auto& [foreign, hint] : kWords) {
+    if (name == foreign) return hint;
+  }
+  return {};
 }
 
 std::string listed(const std::vector<std::string>& names) {

@@ -8,6 +8,9 @@
 
 namespace einkern::program {
 
+/// How a word of NumPy or PyTorch is written here: `permute(x, order)` for "transpose"; or empty.
+std::string foreign_word(std::string_view name);
+
 /// The nearest of the names by edits of single letters (a swap of neighbours is one), when it is
 /// near enough to be a slip: at most a third of the letters, at least one. Empty otherwise; the
 /// first of equals.

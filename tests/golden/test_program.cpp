@@ -117,6 +117,58 @@ TEST_SUITE("golden") {
     }
   }
 
+  TEST_CASE("an index drops its axis, as in NumPy") {
+    const Program program = Program::parse(
+        "y = einsum(\"bqd->bqd\", x)\n"
+        "return y[:, 1], y[1], y[..., -1], y[-1, ..., 2], y[0, 1, 2], y[:, 0, ::2], v[2], v[-4], "
+        "y[:, size(y, q) - 1][0, 3], y[:, 1] + y[:, 2]");
+    // Elements are their own places: 12 b + 4 q + d.
+    const Tensor x = arange(24).split(0, {"b", "q", "d"}, {2, 3, 4}).astype(f32);
+    const Tensor v = arange(4);
+    const auto got = program({{"x", x}, {"v", v}});
+    using Floats = std::vector<float>;
+    const std::pair<Shape, Floats> want[] = {
+        {{2, 4}, {4, 5, 6, 7, 16, 17, 18, 19}},
+        {{3, 4}, {12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}},
+        {{2, 3}, {3, 7, 11, 15, 19, 23}},
+        {{3}, {14, 18, 22}},
+        {{}, {6}},
+        {{2, 2}, {0, 2, 12, 14}},
+        {{}, {2}},
+        {{}, {0}},
+        {{}, {11}},
+        {{2, 4}, {12, 14, 16, 18, 36, 38, 40, 42}},
+    };
+    REQUIRE(got.size() == std::size(want));
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      CAPTURE(i);
+      CHECK(got[i].shape() == want[i].first);
+      CHECK(got[i].astype(f32).copy().to_vector<float>() == want[i].second);
+    }
+    const auto labels = [&](std::size_t i) { return got[i].labels().to_vector(got[i].rank()); };
+    CHECK(labels(0) == Strings{"b", "d"});
+    CHECK(labels(1) == Strings{"q", "d"});
+    CHECK(labels(2) == Strings{"b", "q"});
+    CHECK(labels(3) == Strings{"q"});
+    CHECK(labels(5) == Strings{"b", "d"});
+    // A view: nothing is gathered or copied on the way to what reads it.
+    const Program first = Program::parse("return einsum(\"bd,bd->b\", x[:, 0], x[:, 1])");
+    const std::string plan = explain_json(first.build({{"x", x}}));
+    CHECK(plan.find("take") == std::string::npos);
+    CHECK(plan.find("\"copy\"") == std::string::npos);
+    // Sizes that a call knows.
+    const Program later = Program::parse("input x: f32[n, d]\nreturn x[1], x[0, 0]");
+    const Tensor table = random({3, 5}, 1);
+    const auto rows = later.compile()({table});
+    CHECK(rows[0].to_vector<float>() == table.slice(0, 1, 2).copy().to_vector<float>());
+    CHECK(rows[1].item<float>() == table(0, 0).item<float>());
+    CHECK_THROWS_AS(later.compile()({random({1, 5}, 1)}), ValueError);
+    const Program from_end = Program::parse("input x: f32[n, d]\nreturn x[-1, size(x, d) - 1]");
+    CHECK(from_end.outline({}).outputs[0].second.shape().empty());
+    CHECK(from_end({{"x", table}})[0].item<float>() == table(2, 4).item<float>());
+    CHECK_THROWS_AS(from_end.compile(), ValueError);
+  }
+
   TEST_CASE("imports are relative to the importing file") {
     const ScratchFolder folder;
     std::filesystem::create_directories(folder / "lib/deep");
