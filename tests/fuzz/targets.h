@@ -15,6 +15,7 @@ enum class Verdict { refused, read };
 
 using Target = Verdict (*)(std::span<const std::byte> bytes);
 
+Verdict fuzz_equation(std::span<const std::byte> bytes);
 Verdict fuzz_program(std::span<const std::byte> bytes);
 Verdict fuzz_npy(std::span<const std::byte> bytes);
 Verdict fuzz_npz(std::span<const std::byte> bytes);
@@ -22,10 +23,14 @@ Verdict fuzz_safetensors(std::span<const std::byte> bytes);
 
 using Bytes = std::vector<std::byte>;
 
-/// Whole inputs to begin with.
-std::vector<Bytes> program_seeds();
-std::vector<Bytes> npy_seeds();
-std::vector<Bytes> npz_seeds();
-std::vector<Bytes> safetensors_seeds();
+/// A target as fuzzers find it: whole inputs to begin with, and pieces to put into them.
+struct FuzzTarget {
+  std::string name;
+  Target run;
+  std::vector<Bytes> (*seeds)();
+  std::vector<std::string> dictionary;
+};
+
+const std::vector<FuzzTarget>& fuzz_targets();
 
 }  // namespace einkern::test

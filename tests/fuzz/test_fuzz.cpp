@@ -2,6 +2,7 @@
 // Every parser under mutated inputs: a fixed number of them, or for EINKERN_FUZZ_SECONDS each.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -14,19 +15,24 @@ using namespace einkern::test;
 
 namespace {
 
-void run(const char* name, Target target, std::vector<Bytes> corpus,
-         const std::vector<std::string>& dictionary, int count) {
+void run(const std::string& name, int times) {
+  const auto& targets = fuzz_targets();
+  const auto found = std::find_if(targets.begin(), targets.end(),
+                                  [&](const FuzzTarget& target) { return target.name == name; });
+  REQUIRE(found != targets.end());
+  std::vector<Bytes> corpus = found->seeds();
+  const int count = fewer_if_sanitized(times);
   using Clock = std::chrono::steady_clock;
   const char* const seconds = std::getenv("EINKERN_FUZZ_SECONDS");
   const auto end = Clock::now() + std::chrono::seconds(seconds == nullptr ? 0 : std::atoi(seconds));
   std::mt19937 random(11);
   const auto guarded = [&](const Bytes& bytes) {
     try {
-      return target(bytes);
+      return found->run(bytes);
     } catch (const std::exception& error) {
       const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       CAPTURE(text);
-      const std::string fault = std::string(name) + ": " + error.what();
+      const std::string fault = name + ": " + error.what();
       FAIL(fault);
     }
     return Verdict::refused;
@@ -37,7 +43,7 @@ void run(const char* name, Target target, std::vector<Bytes> corpus,
   for (long i = 0; seconds == nullptr ? i < count : Clock::now() < end; ++i) {
     const Bytes& from = corpus[random() % corpus.size()];
     const Bytes& other = corpus[random() % corpus.size()];
-    Bytes bytes = mutated(from, other, dictionary, random);
+    Bytes bytes = mutated(from, other, found->dictionary, random);
     const Verdict verdict = guarded(bytes);
     ++(verdict == Verdict::read ? read : refused);
     // What is accepted is changed further.
@@ -55,56 +61,9 @@ void run(const char* name, Target target, std::vector<Bytes> corpus,
 }  // namespace
 
 TEST_SUITE("fuzz") {
-  TEST_CASE("programs") {
-    run("program", fuzz_program, program_seeds(),
-        {"(",
-         ")",
-         "[",
-         "]",
-         "\"",
-         ",",
-         ":",
-         "=",
-         "def f(x):\n    return x\n",
-         "import \"a\"\n",
-         "input x: f32[n]\n",
-         "return ",
-         "and ",
-         "not ",
-         "...",
-         "**",
-         "//",
-         "-",
-         "inf",
-         "nan",
-         "true",
-         "9223372036854775807",
-         "1e308",
-         "index(k)",
-         "size(x, 0)",
-         ".output",
-         "x[1:2]",
-         "[\"ij\"]",
-         "\n",
-         "# ",
-         "\xCE\xB1",
-         "\xFF"},
-        fewer_if_sanitized(4000));
-  }
-  TEST_CASE("npy") {
-    run("npy", fuzz_npy, npy_seeds(),
-        {"{'descr': '", "<f8", ">i4", "|b1", "True", "(", ",", "0", "18446744073709551616", " "},
-        fewer_if_sanitized(10000));
-  }
-  TEST_CASE("npz") {
-    run("npz", fuzz_npz, npz_seeds(),
-        {"PK\x03\x04", "PK\x01\x02", "PK\x05\x06", "PK\x06\x06", ".npy"},
-        fewer_if_sanitized(10000));
-  }
-  TEST_CASE("safetensors") {
-    run("safetensors", fuzz_safetensors, safetensors_seeds(),
-        {"{", "}", "\"", ":", ",", "[", "]", "\"dtype\":\"F32\"", "\"shape\":[",
-         "\"data_offsets\":[", "__metadata__", "BF16", "-1", "1e3", "18446744073709551616", "null"},
-        fewer_if_sanitized(10000));
-  }
+  TEST_CASE("equations") { run("equation", 10000); }
+  TEST_CASE("programs") { run("program", 4000); }
+  TEST_CASE("npy") { run("npy", 10000); }
+  TEST_CASE("npz") { run("npz", 10000); }
+  TEST_CASE("safetensors") { run("safetensors", 10000); }
 }
