@@ -37,6 +37,8 @@ void watch(const sigset_t& signals) {
 }  // namespace
 
 void watch_for_interrupts() {
+  // A file beyond the size that a process may write is an error of writing, which removes it.
+  ::signal(SIGXFSZ, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
   bool any = false;

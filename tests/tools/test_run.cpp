@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cmath>
+#include <filesystem>
+#include <set>
 
 #include "../../engine/tensor/io/npz.h"
 #include "../../engine/tensor/io/safetensors.h"
@@ -149,6 +151,8 @@ TEST_SUITE("tools") {
     write_text(folder.scratch() / "short.npy", whole.substr(0, whole.size() - 4));
     CHECK(folder.run({"run", "p.ein", "x=short.npy", "-o", "all.npz"}).code == 3);
     CHECK_FALSE(folder.has("all.npz"));
+    // Folders that take no new file, the first one not even root's.
+    CHECK(folder.run({"run", "p.ein", "x=A.npy", "-o", "/proc/all.npz"}).code == 3);
     if (::geteuid() != 0) {
       std::filesystem::create_directory(folder.scratch() / "closed");
       std::filesystem::permissions(
@@ -156,6 +160,28 @@ TEST_SUITE("tools") {
           std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
       CHECK(folder.run({"run", "p.ein", "x=A.npy", "-o", "closed/all.npz"}).code == 3);
     }
+  }
+
+  TEST_CASE("a file that outgrows what may be written is taken back") {
+    const ProgramFolder folder("return x * 1, x * 2\n");
+    folder.save("big", zeros({1 << 16}));
+    folder.save("y", full({3}, 7));
+    const std::string before = read_text(folder.scratch() / "y.npy");
+    // 64 blocks of 512 bytes, or of 1024 where sh is bash: room for a part of each result.
+    for (const std::string outs :
+         {"-o out0=y.npy -o out1=z.npy", "-o all.npz", "-o all.safetensors"}) {
+      CAPTURE(outs);
+      const Finished done = shell(folder, "ulimit -f 64; exec einkern run p.ein x=big.npy " + outs);
+      CHECK(done.code == 3);
+      CHECK(done.err.find(": cannot write: file too large") != std::string::npos);
+    }
+    CHECK(read_text(folder.scratch() / "y.npy") == before);
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.scratch().path())) {
+      const std::string name = entry.path().filename().string();
+      if (name.find("all") != name.npos || name[0] == 'y' || name[0] == 'z') names.insert(name);
+    }
+    CHECK(names == std::set<std::string>{"y.npy"});
   }
 
   TEST_CASE("--dtype, --explain, --time, --no-fuse, --threads and --memory-limit") {
