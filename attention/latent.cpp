@@ -16,14 +16,14 @@
 namespace einkern {
 namespace {
 
-constexpr const char* kName = "latent_attention";
+constexpr const char* kLatent = "latent_attention";
 
 void check(const Latent& x) {
   const std::size_t rank = x.q_nope.rank();
   const auto fits = [](bool holds, const char* first, const Expr& a, const char* second,
                        const Expr& b) {
     if (!holds) {
-      fail<ShapeError>(fmt::format("{}: {} {} and {} {} disagree", kName, first,
+      fail<ShapeError>(fmt::format("{}: {} {} and {} {} disagree", kLatent, first,
                                    to_string(a.shape()), second, to_string(b.shape())));
     }
   };
@@ -31,7 +31,7 @@ void check(const Latent& x) {
     return e.shape()[e.rank() - from_right];
   };
   if (rank < 3) {
-    fail<ShapeError>(fmt::format("{}: q_nope {} needs heads, positions and features", kName,
+    fail<ShapeError>(fmt::format("{}: q_nope {} needs heads, positions and features", kLatent,
                                  to_string(x.q_nope.shape())));
   }
   fits(x.q_rope.rank() == rank && size(x.q_rope, 3) == size(x.q_nope, 3) &&
@@ -51,13 +51,13 @@ void check(const Latent& x) {
 }
 
 /// One key or value for all heads: (..., k, c) as (..., 1, k, c).
-Expr shared(const Expr& x) { return graph::expand(kName, x, x.rank() - 2, "", 1); }
+Expr shared(const Expr& x) { return graph::expand(kLatent, x, x.rank() - 2, "", 1); }
 
 }  // namespace
 
 AttentionResult latent_attention(const Latent& given, LatentOrder order,
                                  const AttentionOptions& options) {
-  refuse_weights(kName, options);
+  refuse_weights(kLatent, options);
   check(given);
   const Latent x{unnamed(given.q_nope), unnamed(given.q_rope), unnamed(given.c),
                  unnamed(given.k_rope), unnamed(given.w_uk),   unnamed(given.w_uv)};
@@ -69,14 +69,14 @@ AttentionResult latent_attention(const Latent& given, LatentOrder order,
   if (order == LatentOrder::absorbed) {
     const Expr q = concat({einsum("...hqd,hcd->...hqc", x.q_nope, x.w_uk), x.q_rope}, -1);
     const Expr k = shared(concat({x.c, x.k_rope}, -1));
-    const AttentionResult r = attend(kName, q, k, shared(x.c), scaled);
+    const AttentionResult r = attend(kLatent, q, k, shared(x.c), scaled);
     return {einsum("...hqc,hce->...hqe", r.output, x.w_uv), r.weights, r.logsumexp};
   }
   const std::int64_t heads = x.w_uk.shape()[0];
-  const Expr turned = graph::expand(kName, x.k_rope, x.k_rope.rank() - 2, "", heads);
+  const Expr turned = graph::expand(kLatent, x.k_rope, x.k_rope.rank() - 2, "", heads);
   const Expr k = concat({einsum("...kc,hcd->...hkd", x.c, x.w_uk), turned}, -1);
   const Expr v = einsum("...kc,hce->...hke", x.c, x.w_uv);
-  return attend(kName, concat({x.q_nope, x.q_rope}, -1), k, v, scaled);
+  return attend(kLatent, concat({x.q_nope, x.q_rope}, -1), k, v, scaled);
 }
 
 }  // namespace einkern

@@ -18,20 +18,20 @@
 namespace einkern {
 namespace {
 
-constexpr const char* kName = "talking_heads_attention";
+constexpr const char* kTalkingHeads = "talking_heads_attention";
 
 void check(const Expr& q, const Expr& k, const Expr& v, const Expr& w_scores,
            const Expr& w_weights) {
   const auto refuse = [](const char* first, const Expr& a, const char* second, const Expr& b) {
-    fail<ShapeError>(fmt::format("{}: {} {} and {} {} disagree", kName, first, to_string(a.shape()),
-                                 second, to_string(b.shape())));
+    fail<ShapeError>(fmt::format("{}: {} {} and {} {} disagree", kTalkingHeads, first,
+                                 to_string(a.shape()), second, to_string(b.shape())));
   };
   const auto size = [](const Expr& e, std::size_t from_right) {
     return e.shape()[e.rank() - from_right];
   };
   if (q.rank() < 3) {
-    fail<ShapeError>(
-        fmt::format("{}: q {} needs heads, positions and features", kName, to_string(q.shape())));
+    fail<ShapeError>(fmt::format("{}: q {} needs heads, positions and features", kTalkingHeads,
+                                 to_string(q.shape())));
   }
   if (k.rank() != q.rank() || size(k, 3) != size(q, 3) || size(k, 1) != size(q, 1)) {
     refuse("q", q, "k", k);
@@ -50,11 +50,11 @@ void check(const Expr& q, const Expr& k, const Expr& v, const Expr& w_scores,
 AttentionResult talking_heads_attention(const Expr& q, const Expr& k, const Expr& v,
                                         const Expr& w_scores, const Expr& w_weights,
                                         const AttentionOptions& options) {
-  refuse_weights(kName, options);
+  refuse_weights(kTalkingHeads, options);
   check(q, k, v, w_scores, w_weights);
   if (options.sinks || options.heads != 0 || options.kv_heads != 0 || options.head_dim != 0) {
     fail<ValueError>(
-        fmt::format("{}: sinks, heads, kv_heads and head_dim cannot be used here", kName));
+        fmt::format("{}: sinks, heads, kv_heads and head_dim cannot be used here", kTalkingHeads));
   }
   const auto width = static_cast<double>(std::max<std::int64_t>(1, q.shape().back()));
   const Expr dot =
@@ -66,8 +66,8 @@ AttentionResult talking_heads_attention(const Expr& q, const Expr& k, const Expr
   for (std::size_t i = 0; i < std::min<std::size_t>(4, s.rank()); ++i) {
     labels[s.rank() - 1 - i] = kLabels[i];
   }
-  s = graph::relabel(kName, s, labels, false);
-  s = mask(s, visibility(kName, s, options));
+  s = graph::relabel(kTalkingHeads, s, labels, false);
+  s = mask(s, visibility(kTalkingHeads, s, options));
   const Expr p = einsum("...gqk,gf->...fqk", softmax(s, "k"), w_weights);
   const Expr output = einsum("...fqk,...fke->...fqe", p, v);
   return {labelled_as(output, q, v.labels()[v.rank() - 1]), p, logsumexp(s, "k")};

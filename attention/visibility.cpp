@@ -17,10 +17,10 @@ namespace einkern {
 namespace {
 
 /// Axes of the scores that the last axes of an option meet when it carries no labels.
-using Places = std::vector<std::size_t>;
+using ScoreAxes = std::vector<std::size_t>;
 
-Places first_axes(std::size_t count) {
-  Places places(count);
+ScoreAxes first_axes(std::size_t count) {
+  ScoreAxes places(count);
   std::iota(places.begin(), places.end(), std::size_t{0});
   return places;
 }
@@ -28,7 +28,7 @@ Places first_axes(std::size_t count) {
 /// Does every size of the option broadcast to the scores without making them larger? Open axes
 /// (`index("q")`) take their sizes from the scores.
 void check_fits(const char* function, const char* name, const Expr& option, const Expr& s,
-                const Places& places) {
+                const ScoreAxes& places) {
   if (graph::has_open_axes(option)) return;
   const std::vector<std::string> labels = s.labels().to_vector(s.rank());
   const std::size_t rank = option.rank();
@@ -59,7 +59,7 @@ void check_integers(const char* function, const char* name, const Expr& option) 
 /// The option under the labels of the axes it meets, for alignment by name; an option that carries
 /// labels keeps them.
 Expr named_at(const char* function, const char* name, const Expr& option, const Expr& s,
-              const Places& places) {
+              const ScoreAxes& places) {
   check_fits(function, name, option, s, places);
   const std::size_t rank = option.rank();
   std::vector<std::string> labels = option.labels().to_vector(rank);
@@ -91,7 +91,7 @@ Expr segment_term(const char* function, const Expr& segments, const Expr& s, std
   if (segments.rank() == 0) {
     fail<ShapeError>(fmt::format("{}: segments need a number for every position", function));
   }
-  Places places = first_axes(batch_rank(s));
+  ScoreAxes places = first_axes(batch_rank(s));
   places.push_back(at);
   return named_at(function, "segments", segments, s, places);
 }
@@ -148,7 +148,7 @@ std::optional<Expr> sink_term(const char* function, const Expr& s,
                               const AttentionOptions& options) {
   if (!options.sinks || options.sinks->rank() == 0) return options.sinks;
   return named_at(function, "sinks", *options.sinks, s,
-                  s.rank() < 3 ? Places{} : Places{s.rank() - 3});
+                  s.rank() < 3 ? ScoreAxes{} : ScoreAxes{s.rank() - 3});
 }
 
 void refuse_weights(const char* function, const AttentionOptions& options) {

@@ -16,11 +16,11 @@
 namespace einkern::tools {
 namespace {
 
-using Text = std::optional<std::string>;
+using OptionalText = std::optional<std::string>;
 
 /// The options as they stand on the command line.
 struct Texts {
-  Text causal, scale, mask, bias, window, lengths, softcap;
+  OptionalText causal, scale, mask, bias, window, lengths, softcap;
 };
 
 constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::min();
@@ -73,7 +73,7 @@ void attention_command(const std::vector<std::string>& arguments) {
            "einkern attention Q.npy K.npy V.npy --lengths L.npy --weights W.npy -o O.npy"},
   });
   Texts texts;
-  Text out, weights, lse;
+  OptionalText out, weights, lse;
   bool plain = false;
   RunOptions run;
   options.value("-o,--out", "FILE", out, "write the output instead of printing it");
@@ -108,7 +108,7 @@ void attention_command(const std::vector<std::string>& arguments) {
   run.check("attention");
 
   std::vector<std::string> inputs = *positional;
-  for (const Text& text : {texts.mask, texts.bias, texts.lengths}) {
+  for (const OptionalText& text : {texts.mask, texts.bias, texts.lengths}) {
     if (text) inputs.push_back(*text);
   }
   std::vector<OutputFile> outputs;

@@ -25,7 +25,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr std::size_t kFewestRuns = 11;
-constexpr std::uint64_t kMostSets = 4096;
 // The plain route of a long problem is not waited for.
 constexpr std::size_t kFewestPlainRuns = 3;
 constexpr double kMostPlainSeconds = 10;
@@ -36,7 +35,7 @@ struct Way {
   double extra_bytes = 0;
 };
 
-struct Row {
+struct AttentionTime {
   AttentionProblem problem;
   double error = 0, flops = 0, bytes = 0;
   bool memory_bound = false, cold = false;
@@ -54,9 +53,10 @@ double extra_bytes(const Tensor& out, const Expr& output, bool fuse) {
   return static_cast<double>(blocks.peak() - before);
 }
 
-Row time_problem(const AttentionProblem& problem, const AttentionBench& bench,
-                 const Limits& limits) {
-  Row row{problem, 0, problem.visible_flops(), problem.bytes(bench.dtype), false, false, {}, {}, 0};
+AttentionTime time_problem(const AttentionProblem& problem, const AttentionBench& bench,
+                           const Limits& limits) {
+  AttentionTime row{
+      problem, 0, problem.visible_flops(), problem.bytes(bench.dtype), false, false, {}, {}, 0};
   std::vector<AttentionOperands> sets;
   sets.emplace_back(problem, bench.dtype, 1);
   const Tensor out = zeros(sets[0].output.shape(), compute_dtype(bench.dtype));
@@ -69,8 +69,9 @@ Row time_problem(const AttentionProblem& problem, const AttentionBench& bench,
   row.memory_bound = row.bytes / limits.read_gbs > row.flops / limits.peak_gflops(bench.dtype);
   row.cold = row.memory_bound && !bench.warm;
   if (row.cold) {
-    const auto wanted = std::min(
-        kMostSets, static_cast<std::uint64_t>(static_cast<double>(bench.buffer_bytes) / row.bytes));
+    const auto wanted =
+        std::min(std::uint64_t{kMostSets},
+                 static_cast<std::uint64_t>(static_cast<double>(bench.buffer_bytes) / row.bytes));
     for (std::uint64_t i = 1; i <= wanted; ++i) sets.emplace_back(problem, bench.dtype, 1 + 8 * i);
   }
   std::vector<double> fused, plain, ratios;
@@ -99,20 +100,20 @@ Row time_problem(const AttentionProblem& problem, const AttentionBench& bench,
 }
 
 /// Of the arithmetic peak, or for problems bound by memory of the read bandwidth.
-double fraction(const Row& row, const Limits& limits, DType dtype) {
+double fraction(const AttentionTime& row, const Limits& limits, DType dtype) {
   const double seconds = row.fused.times.median;
   return row.memory_bound ? row.bytes / seconds / 1e9 / limits.read_gbs
                           : row.flops / seconds / 1e9 / limits.peak_gflops(dtype);
 }
 
-std::string of_what(const Row& row) {
+std::string of_what(const AttentionTime& row) {
   if (!row.memory_bound) return "peak";
   return row.cold ? "read bandwidth, cold" : "read bandwidth, warm";
 }
 
 std::string mebibytes(double bytes) { return fmt::format("{:.4g}", bytes / (1 << 20)); }
 
-std::string as_table(const std::vector<Row>& rows, const Limits& limits,
+std::string as_table(const std::vector<AttentionTime>& rows, const Limits& limits,
                      const AttentionBench& bench) {
   using enum Table::Align;
   std::vector<Table::Column> columns = {{"problem", left}, {"median ms"}, {"spread %"},
@@ -122,7 +123,7 @@ std::string as_table(const std::vector<Row>& rows, const Limits& limits,
     columns.insert(columns.end(), {{"plain ms"}, {"plain / fused"}, {"plain extra MiB"}});
   }
   Table table(std::move(columns));
-  for (const Row& row : rows) {
+  for (const AttentionTime& row : rows) {
     const double seconds = row.fused.times.median;
     std::vector<std::string> cells = {row.problem.name,
                                       fmt::format("{:.4g}", 1e3 * seconds),
@@ -146,9 +147,9 @@ std::string as_table(const std::vector<Row>& rows, const Limits& limits,
              : machine + table.str(TableStyle::aligned);
 }
 
-std::string as_json(const std::vector<Row>& rows, const Limits& limits, DType dtype) {
+std::string as_json(const std::vector<AttentionTime>& rows, const Limits& limits, DType dtype) {
   Json results = Json::array();
-  for (const Row& row : rows) {
+  for (const AttentionTime& row : rows) {
     const double seconds = row.fused.times.median;
     Json entry = {{"name", row.problem.name},
                   {"dtype", name_of(row.problem.stored.value_or(dtype))},
@@ -198,7 +199,7 @@ std::string bench_attention(const AttentionBench& bench) {
   const std::vector<AttentionProblem> problems = select_problems(bench);
   LimitProbe probe(bench.buffer_bytes);
   probe.measure();
-  std::vector<Row> rows;
+  std::vector<AttentionTime> rows;
   for (const AttentionProblem& problem : problems) {
     rows.push_back(time_problem(problem, bench, probe.best()));
   }

@@ -25,7 +25,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kEquation = "ij,jk->ik";
 constexpr std::size_t kBatches = 21;
 
-struct Row {
+struct CallTime {
   std::string name;
   std::function<void()> call;
   std::vector<double> seconds = {};  // a call, by batch
@@ -40,7 +40,7 @@ void plan_anew(const Tensor& a, const Tensor& b) {
   graph::prepare(roots, collected, {true, {a.layout(), b.layout()}, {contiguous(value.shape())}});
 }
 
-void time_batch(Row& row, double seconds) {
+void time_batch(CallTime& row, double seconds) {
   // The clock is read once in 64 calls: it takes as long as some of them.
   constexpr int kCalls = 64;
   const Stopwatch watch;
@@ -52,9 +52,9 @@ void time_batch(Row& row, double seconds) {
   row.seconds.push_back(watch.seconds() / static_cast<double>(calls));
 }
 
-std::string as_json(const std::vector<Row>& rows) {
+std::string as_json(const std::vector<CallTime>& rows) {
   Json calls = Json::array();
-  for (const Row& row : rows) {
+  for (const CallTime& row : rows) {
     const Times times = summarise(row.seconds);
     calls.push_back(
         {{"name", row.name}, {"median_us", 1e6 * times.median}, {"spread", times.spread}});
@@ -62,9 +62,9 @@ std::string as_json(const std::vector<Row>& rows) {
   return Json({{"calls", calls}}).dump(2) + "\n";
 }
 
-std::string as_table(const std::vector<Row>& rows, TableStyle style) {
+std::string as_table(const std::vector<CallTime>& rows, TableStyle style) {
   Table table({{"call", Table::Align::left}, {"median us"}, {"spread %"}});
-  for (const Row& row : rows) {
+  for (const CallTime& row : rows) {
     const Times times = summarise(row.seconds);
     table.add({row.name, fmt::format("{:.3f}", 1e6 * times.median),
                fmt::format("{:.1f}", 100 * times.spread)});
@@ -79,7 +79,7 @@ std::string bench_calls(double min_seconds, ReportForm form) {
   const Expr x = input(f32, {8, 8}), y = input(f32, {8, 8});
   const Compiled compiled = compile({x, y}, {einsum(kEquation, x, y)});
   const std::vector<Tensor> inputs{a, b}, outs{out};
-  std::vector<Row> rows{
+  std::vector<CallTime> rows{
       {"Tensor c = einsum(\"ij,jk->ik\", a, b)", [&] { const Tensor c = einsum(kEquation, a, b); }},
       {"einsum_into(c, \"ij,jk->ik\", {a, b})",
        [&] {
@@ -90,7 +90,7 @@ std::string bench_calls(double min_seconds, ReportForm form) {
       {"the same equation parsed and planned anew", [&] { plan_anew(a, b); }},
   };
   for (std::size_t batch = 0; batch < kBatches; ++batch) {
-    for (Row& row : rows) time_batch(row, min_seconds / kBatches);
+    for (CallTime& row : rows) time_batch(row, min_seconds / kBatches);
   }
   if (form == ReportForm::json) return as_json(rows);
   return as_table(rows, form == ReportForm::markdown ? TableStyle::markdown : TableStyle::aligned);

@@ -18,7 +18,6 @@ namespace einkern::tools {
 namespace {
 
 constexpr std::size_t kFewestTurns = 11;
-constexpr std::int64_t kMostSets = 4096;
 // Neighbours that are timed in turn hold their operands at the same time.
 constexpr double kGroupBytes = 2e9;
 // Reading the clock costs tens of nanoseconds: shorter calls are timed together.

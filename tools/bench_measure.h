@@ -17,6 +17,9 @@
 
 namespace einkern::tools {
 
+/// Operands that are to come from memory are held in at most so many sets.
+constexpr std::int64_t kMostSets = 4096;
+
 /// What a problem must do at least: operations of its plan, and every operand and the output once.
 struct Work {
   DType dtype = f32;

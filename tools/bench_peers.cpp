@@ -65,7 +65,7 @@ void take_cblas(const Library& library, char letter, BlasRoutines<T>& routines) 
   routines.dot = library.function<T(int, const T*, int, const T*, int)>(named("dot").c_str());
 }
 
-using Text = const char*();
+using TextFunction = const char*();
 
 /// OpenBLAS takes processors that it does not know for the oldest of their family.
 std::optional<Peer> load_openblas(Vectors vectors, int threads) {
@@ -81,12 +81,13 @@ std::optional<Peer> load_openblas(Vectors vectors, int threads) {
   peer.name = "openblas";
   take_cblas(library, 's', peer.f32);
   take_cblas(library, 'd', peer.f64);
-  if (Text* const config = library.function<Text>("openblas_get_config")) {
+  if (TextFunction* const config = library.function<TextFunction>("openblas_get_config")) {
     // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
     const std::vector<std::string_view> words = split_at(config(), ' ');
     peer.version = words.size() > 1 ? words[1] : words[0];
   }
-  if (Text* const core = library.function<Text>("openblas_get_corename")) peer.core = core();
+  if (TextFunction* const core = library.function<TextFunction>("openblas_get_corename"))
+    peer.core = core();
   peer.use_threads = library.function<void(int)>("openblas_set_num_threads");
   return peer;
 }
@@ -129,7 +130,7 @@ std::optional<Peer> load_blis(Vectors vectors, int threads) {
   peer.name = "blis";
   take_cblas(library, 's', peer.f32);
   take_cblas(library, 'd', peer.f64);
-  if (Text* const version = library.function<Text>("bli_info_get_version_str")) {
+  if (TextFunction* const version = library.function<TextFunction>("bli_info_get_version_str")) {
     peer.version = version();
   }
   peer.core = blis_core(library);

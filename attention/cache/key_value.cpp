@@ -17,14 +17,14 @@
 namespace einkern {
 namespace {
 
-constexpr const char* kName = "KeyValueCache";
+constexpr const char* kKeyValueCache = "KeyValueCache";
 
 CacheShape checked(const CacheShape& s) {
   if (std::min({s.batch, s.heads, s.capacity, s.key_dim, s.value_dim}) < 1 || s.window < 0 ||
       s.window > s.capacity) {
     fail<ValueError>(fmt::format(
         "{}: batch {}, heads {}, capacity {}, key_dim {}, value_dim {} and window {} make no cache",
-        kName, s.batch, s.heads, s.capacity, s.key_dim, s.value_dim, s.window));
+        kKeyValueCache, s.batch, s.heads, s.capacity, s.key_dim, s.value_dim, s.window));
   }
   return s;
 }
@@ -46,7 +46,7 @@ void KeyValueCache::append(const Expr& k, const Expr& v) {
     const bool fits = x.rank() == 4 && x.shape()[0] == shape_.batch &&
                       x.shape()[1] == shape_.heads && x.shape()[3] == kept.shape()[3];
     if (!fits) {
-      fail<ShapeError>(fmt::format("{}: {} {} does not fit the cache {}", kName, name,
+      fail<ShapeError>(fmt::format("{}: {} {} does not fit the cache {}", kKeyValueCache, name,
                                    to_string(x.shape()), to_string(kept.shape())));
     }
   };
@@ -54,13 +54,14 @@ void KeyValueCache::append(const Expr& k, const Expr& v) {
   check("v", v, values_);
   const std::int64_t count = k.shape()[2], at = length();
   if (v.shape()[2] != count) {
-    fail<ShapeError>(fmt::format("{}: k {} and v {} hold different numbers of tokens", kName,
-                                 to_string(k.shape()), to_string(v.shape())));
+    fail<ShapeError>(fmt::format("{}: k {} and v {} hold different numbers of tokens",
+                                 kKeyValueCache, to_string(k.shape()), to_string(v.shape())));
   }
   const std::int64_t room = shape_.window > 0 ? shape_.capacity : shape_.capacity - at;
   if (count > room) {
     fail<ValueError>(fmt::format("{}: {} more tokens do not fit a capacity of {} that holds {}",
-                                 kName, count, shape_.capacity, std::min(at, shape_.capacity)));
+                                 kKeyValueCache, count, shape_.capacity,
+                                 std::min(at, shape_.capacity)));
   }
   // Both are computed before either is kept: an error leaves the cache as it was.
   const std::vector<Tensor> now =
@@ -76,13 +77,14 @@ void KeyValueCache::append(const Expr& k, const Expr& v) {
 }
 
 AttentionResult KeyValueCache::attend(const Expr& q, const AttentionOptions& options) const {
-  refuse_weights(kName, options);
+  refuse_weights(kKeyValueCache, options);
   if (options.causal || options.window || options.lengths || options.segments) {
-    fail<ValueError>(
-        fmt::format("{}: causal, window, lengths and segments are the cache's own", kName));
+    fail<ValueError>(fmt::format("{}: causal, window, lengths and segments are the cache's own",
+                                 kKeyValueCache));
   }
   if (q.rank() != 4) {
-    fail<ShapeError>(fmt::format("{}: q {} is not (b, h, tokens, d)", kName, to_string(q.shape())));
+    fail<ShapeError>(
+        fmt::format("{}: q {} is not (b, h, tokens, d)", kKeyValueCache, to_string(q.shape())));
   }
   const std::int64_t count = q.shape()[2];
   const bool rolls = shape_.window > 0;
@@ -90,7 +92,7 @@ AttentionResult KeyValueCache::attend(const Expr& q, const AttentionOptions& opt
     fail<ValueError>(
         fmt::format("{}: of {} tokens at once the first would miss keys of its window: "
                     "at most {}, capacity - window + 1",
-                    kName, count, shape_.capacity - shape_.window + 1));
+                    kKeyValueCache, count, shape_.capacity - shape_.window + 1));
   }
   const Expr length = length_;
   // Which token lies in a slot: of a rolling cache, the newest one that fits its place.
@@ -102,7 +104,7 @@ AttentionResult KeyValueCache::attend(const Expr& q, const AttentionOptions& opt
     masks.emplace_back(token >= 0);
     masks.emplace_back(own - token < shape_.window);
   }
-  return einkern::attend(kName, q, keys_, values_, options, masks);
+  return einkern::attend(kKeyValueCache, q, keys_, values_, options, masks);
 }
 
 }  // namespace einkern

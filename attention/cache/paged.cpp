@@ -13,13 +13,13 @@
 namespace einkern {
 namespace {
 
-constexpr const char* kName = "paged_attention";
+constexpr const char* kPagedAttention = "paged_attention";
 
 void check(const Expr& q, const Pages& p) {
   const auto fits = [](bool holds, const char* first, const Expr& a, const char* second,
                        const Expr& b) {
     if (!holds) {
-      fail<ShapeError>(fmt::format("{}: {} {} and {} {} disagree", kName, first,
+      fail<ShapeError>(fmt::format("{}: {} {} and {} {} disagree", kPagedAttention, first,
                                    to_string(a.shape()), second, to_string(b.shape())));
     }
   };
@@ -35,20 +35,22 @@ void check(const Expr& q, const Pages& p) {
 
 AttentionResult paged_attention(const Expr& q, const Pages& pages,
                                 const AttentionOptions& options) {
-  refuse_weights(kName, options);
+  refuse_weights(kPagedAttention, options);
   check(q, pages);
-  if (options.lengths) fail<ValueError>(fmt::format("{}: lengths are those of the pages", kName));
+  if (options.lengths)
+    fail<ValueError>(fmt::format("{}: lengths are those of the pages", kPagedAttention));
   const std::int64_t size = pages.keys.shape()[2];
   // What no token needs is read from page 0: a table may hold anything there.
-  const Expr table = unnamed(where(index("t") * size < named(unnamed(pages.lengths), "b"),
-                                   graph::relabel(kName, pages.table, {"b", "t"}, false), 0));
+  const Expr table =
+      unnamed(where(index("t") * size < named(unnamed(pages.lengths), "b"),
+                    graph::relabel(kPagedAttention, pages.table, {"b", "t"}, false), 0));
   const auto gathered = [&](const Expr& x) {  // (b, g, blocks size, d): only the gathering copies
     const Expr rows = take(permute(unnamed(x), {1, 0, 2, 3}), table, 1);
     return merge(permute(rows, {1, 0, 2, 3, 4}), {2, 3});
   };
   AttentionOptions with = options;
   with.lengths = pages.lengths;
-  return attend(kName, q, gathered(pages.keys), gathered(pages.values), with);
+  return attend(kPagedAttention, q, gathered(pages.keys), gathered(pages.values), with);
 }
 
 }  // namespace einkern

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "../plan/term.h"
 #include "attend_operands.h"
 #include "hidden_keys.h"
 #include "walk.h"
@@ -15,12 +16,6 @@ namespace {
 
 using Role = plan::ScoreAxis::Role;
 using List = std::vector<std::int32_t>;
-
-bool repeats(const List& labels) {
-  List sorted = labels;
-  std::sort(sorted.begin(), sorted.end());
-  return std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
-}
 
 /// The dot products that scores are made of, and their axes.
 struct FoundDot {
@@ -164,7 +159,7 @@ class Matcher {
   bool read_sum() {
     const Einsum& sum = *candidate_.sum;
     const std::size_t w = candidate_.operand, v = 1 - w;
-    if (repeats(sum.inputs[w]) || repeats(sum.inputs[v]) || repeats(sum.output)) {
+    if (plan::repeats(sum.inputs[w]) || plan::repeats(sum.inputs[v]) || plan::repeats(sum.output)) {
       return stop("a label is repeated in the einsum that sums the weights");
     }
     const auto& inputs = candidate_.node->inputs;
@@ -315,7 +310,9 @@ class Matcher {
     op_.floor = weights.floor;
     op_.sink = weights.sink_alignment;
     op_.replaced = scores();
-    std::vector<NodePtr> inputs{queries_.node, keys_.node, values_.node, parted};
+    std::vector<NodePtr> inputs;
+    inputs.reserve(8);  // GCC 12 warns of bounds where this list grows from four
+    inputs = {queries_.node, keys_.node, values_.node, parted};
     if (candidate_.factor != nullptr) {
       op_.has_factor = true;
       inputs.push_back(

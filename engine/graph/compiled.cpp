@@ -23,20 +23,25 @@
 #include "walk.h"
 
 namespace einkern {
-namespace {
-
-using graph::Node;
-using graph::NodePtr;
-using graph::Type;
+namespace graph {
 
 /// A plan for inputs and outputs of certain layouts, with the leaves that are not inputs.
 struct Specialised {
   std::vector<NodePtr> roots;
   SmallVector<const Type*, 4> types;  // of the roots
-  graph::Collected collected;
+  Collected collected;
   std::vector<std::size_t> source;  // per leaf: which input, or kOwn
-  std::shared_ptr<const graph::Prepared> contiguous;
+  std::shared_ptr<const Prepared> contiguous;
 };
+
+}  // namespace graph
+namespace {
+
+using graph::Node;
+using graph::NodePtr;
+using graph::Specialised;
+using graph::Type;
+
 constexpr std::size_t kOwn = static_cast<std::size_t>(-1);
 
 /// The plan with what it reads; `given` and `plan` outlive the call.

@@ -4,31 +4,20 @@
 
 #include <algorithm>
 
+#include "../plan/term.h"
+
 namespace einkern::graph {
 namespace {
 
-using Term = std::vector<LabelId>;
-
-bool contains(const Term& term, LabelId label) {
-  return std::find(term.begin(), term.end(), label) != term.end();
-}
-
-bool repeats(const Term& term) {
-  for (std::size_t i = 0; i < term.size(); ++i) {
-    if (std::find(term.begin() + static_cast<std::ptrdiff_t>(i) + 1, term.end(), term[i]) !=
-        term.end()) {
-      return true;
-    }
-  }
-  return false;
-}
+using plan::contains;
+using plan::LabelList;
 
 /// Labels and layout without the axes of size 1, which broadcast or do nothing.
 struct Squeezed {
   plan::Operand operand;
-  Term labels;
+  LabelList labels;
 };
-Squeezed squeeze(const plan::Operand& operand, const Term& labels) {
+Squeezed squeeze(const plan::Operand& operand, const LabelList& labels) {
   Squeezed result{{operand.value, operand.dtype, {{}, {}, operand.layout.offset}}, {}};
   for (std::size_t d = 0; d < labels.size(); ++d) {
     if (operand.layout.shape[d] == 1) continue;
@@ -39,14 +28,15 @@ Squeezed squeeze(const plan::Operand& operand, const Term& labels) {
   return result;
 }
 
-Shape shape_of(const Term& term, const Spec& spec) {
+Shape shape_of(const LabelList& term, const Spec& spec) {
   Shape shape;
   for (const LabelId label : term) shape.push_back(spec.sizes[static_cast<std::size_t>(label)]);
   return shape;
 }
 
 /// A contraction of some of the operands under the labels of the whole.
-Spec part_of(const Spec& spec, std::vector<Term> inputs, Term output, std::vector<Shape> shapes) {
+Spec part_of(const Spec& spec, std::vector<LabelList> inputs, LabelList output,
+             std::vector<Shape> shapes) {
   return {std::move(inputs), std::move(output), spec.sizes, spec.names, std::move(shapes)};
 }
 
@@ -55,7 +45,7 @@ Spec part_of(const Spec& spec, std::vector<Term> inputs, Term output, std::vecto
 void lower_select(plan::Builder& builder, const Spec& spec, std::size_t weights,
                   const std::vector<plan::Operand>& operands, const plan::Operand& visible,
                   const plan::Operand& out, const PathChoice& path) {
-  const Term& weight_labels = spec.inputs[weights];
+  const LabelList& weight_labels = spec.inputs[weights];
   std::vector<std::size_t> values, rest;  // who shares a contracted label with the weights
   for (std::size_t p = 0; p < operands.size(); ++p) {
     if (p == weights) continue;
@@ -69,7 +59,7 @@ void lower_select(plan::Builder& builder, const Spec& spec, std::size_t weights,
   const bool empty = std::any_of(spec.sizes.begin(), spec.sizes.end(),
                                  [](std::int64_t size) { return size == 0; });
   // Nothing is summed over hidden keys, or a diagonal of the weights is: the plain contraction.
-  if (values.empty() || empty || repeats(weight_labels)) {
+  if (values.empty() || empty || plan::repeats(weight_labels)) {
     plan::add_einsum(builder, spec, operands, out, path);
     return;
   }
@@ -80,7 +70,7 @@ void lower_select(plan::Builder& builder, const Spec& spec, std::size_t weights,
                        [&](std::size_t p) { return contains(spec.inputs[p], label); });
   };
   // Values: one tensor without repeated labels or labels that only they have.
-  Term value_labels;
+  LabelList value_labels;
   for (const std::size_t p : values) {
     for (const LabelId label : spec.inputs[p]) {
       if (!contains(value_labels, label) &&
@@ -91,7 +81,7 @@ void lower_select(plan::Builder& builder, const Spec& spec, std::size_t weights,
   }
   plan::Operand value = operands[values.front()];
   if (values.size() > 1 || value_labels != spec.inputs[values.front()]) {
-    std::vector<Term> inputs;
+    std::vector<LabelList> inputs;
     std::vector<Shape> shapes;
     std::vector<plan::Operand> parts;
     for (const std::size_t p : values) {
@@ -117,7 +107,7 @@ void lower_select(plan::Builder& builder, const Spec& spec, std::size_t weights,
   const Squeezed w = squeeze(operands[weights], weight_labels);
   const Squeezed v = squeeze(value, value_labels);
   const Squeezed seen = squeeze(visible, weight_labels);
-  Term product;
+  LabelList product;
   for (const LabelId label : w.labels) {
     if (!contains(v.labels, label) || needed_later(label)) product.push_back(label);
   }
@@ -125,13 +115,13 @@ void lower_select(plan::Builder& builder, const Spec& spec, std::size_t weights,
     if (!contains(w.labels, label)) product.push_back(label);
   }
   const Squeezed target = squeeze(out, spec.output);
-  Term sorted_product = product, sorted_target = target.labels;
+  LabelList sorted_product = product, sorted_target = target.labels;
   std::sort(sorted_product.begin(), sorted_product.end());
   std::sort(sorted_target.begin(), sorted_target.end());
   const bool direct =
       rest.empty() && sorted_product == sorted_target;  // repeated labels never match
   plan::Operand result = target.operand;
-  Term result_labels = target.labels;
+  LabelList result_labels = target.labels;
   if (!direct) {
     result = builder.add_temporary(out.dtype, shape_of(product, spec));
     result_labels = product;
@@ -140,7 +130,7 @@ void lower_select(plan::Builder& builder, const Spec& spec, std::size_t weights,
                                          result_labels, seen.operand, seen.labels,
                                          builder.target()));
   if (direct) return;
-  std::vector<Term> inputs{product};
+  std::vector<LabelList> inputs{product};
   std::vector<Shape> shapes{shape_of(product, spec)};
   std::vector<plan::Operand> parts{result};
   for (const std::size_t p : rest) {

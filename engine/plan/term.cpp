@@ -70,6 +70,13 @@ bool contains(const LabelList& labels, LabelId label) noexcept {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
+bool repeats(const LabelList& labels) noexcept {
+  for (auto label = labels.begin(); label != labels.end(); ++label) {
+    if (std::find(label + 1, labels.end(), *label) != labels.end()) return true;
+  }
+  return false;
+}
+
 TermPrinter::TermPrinter(std::vector<std::string> names) : names_(std::move(names)) {
   const std::unordered_set<std::string> taken(names_.begin(), names_.end());
   std::size_t next = 0;

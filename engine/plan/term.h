@@ -33,6 +33,8 @@ Operand aligned(const Term& term, const Term& like);
 LabelList by_stride(const Term& term);
 
 bool contains(const LabelList& labels, LabelId label) noexcept;
+/// Whether a label occurs twice.
+bool repeats(const LabelList& labels) noexcept;
 
 /// How labels are printed in the notes of steps: `bhqd,bhkd->bhqk`, or `[batch q],[k q]->[k]` when
 /// a name has several characters. Labels without a name get letters by order of first appearance.

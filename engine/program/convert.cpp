@@ -13,7 +13,7 @@
 namespace einkern::program {
 namespace {
 
-using Kind = Parameter::Kind;
+using ParameterKind = Parameter::Kind;
 
 constexpr std::size_t kLongestSymbol = 80;
 
@@ -88,49 +88,50 @@ Value as_list(const Parameter& parameter, const Value& value, const Origin& orig
 
 Value convert(const Parameter& parameter, const Value& value, const Origin& origin) {
   switch (parameter.kind) {
-    case Kind::tensor:
+    case ParameterKind::tensor:
       return as_tensor(parameter, value, origin);
-    case Kind::tensors:
+    case ParameterKind::tensors:
       return as_list(parameter, value, origin, "a list of tensors",
                      [&](const Value& item) { return as_tensor(parameter, item, origin); });
-    case Kind::number:
+    case ParameterKind::number:
       if (value.is_number()) return value.number();
       if (const auto* symbol = value.as<SymbolicNumber>()) {
         if (!origin.outline) refuse_symbol(parameter, origin, *symbol);
         return 1.0;
       }
       refuse_kind(parameter, origin, value, "a number that is known when the program is built");
-    case Kind::integer:
+    case ParameterKind::integer:
       return as_integer(parameter, value, origin, false);
-    case Kind::size:
+    case ParameterKind::size:
       return as_integer(parameter, value, origin, true);
-    case Kind::integers:
+    case ParameterKind::integers:
       return as_list(parameter, value, origin, "a list of integers",
                      [&](const Value& item) { return as_integer(parameter, item, origin, false); });
-    case Kind::flag:
+    case ParameterKind::flag:
       if (value.as<bool>() != nullptr) return value;
       refuse_kind(parameter, origin, value, "true or false");
-    case Kind::axis:
-    case Kind::label:
+    case ParameterKind::axis:
+    case ParameterKind::label:
       if (value.as<std::string>() != nullptr) return value;
       return as_integer(parameter, value, origin, false);
-    case Kind::axes:
+    case ParameterKind::axes:
       if (value.as<Value::List>() != nullptr) return value;
       return Value::List{value};
-    case Kind::name:
-    case Kind::text:
+    case ParameterKind::name:
+    case ParameterKind::text:
       if (value.as<std::string>() != nullptr) return value;
       refuse_kind(parameter, origin, value, "a text");
-    case Kind::order:
+    case ParameterKind::order:
       if (value.as<std::string>() != nullptr || value.as<Value::List>() != nullptr) return value;
       refuse_kind(parameter, origin, value, "an equation or a list of axes");
-    case Kind::labels:
-    case Kind::choice:
-    case Kind::any:
+    case ParameterKind::labels:
+    case ParameterKind::choice:
+    case ParameterKind::any:
       break;
   }
   // Numbers and tensors alike stand for tensors where words take anything.
-  if (parameter.kind == Kind::any && (value.is_number() || value.as<SymbolicNumber>() != nullptr)) {
+  if (parameter.kind == ParameterKind::any &&
+      (value.is_number() || value.as<SymbolicNumber>() != nullptr)) {
     return as_tensor(parameter, value, origin);
   }
   return value;
@@ -139,15 +140,15 @@ Value convert(const Parameter& parameter, const Value& value, const Origin& orig
 Value standard_value(const Parameter& parameter) {
   const std::string& text = *parameter.otherwise;
   switch (parameter.kind) {
-    case Kind::flag:
+    case ParameterKind::flag:
       return text == "true";
-    case Kind::text:
-    case Kind::name:
-    case Kind::choice:
+    case ParameterKind::text:
+    case ParameterKind::name:
+    case ParameterKind::choice:
       return text;
-    case Kind::axes:
+    case ParameterKind::axes:
       return Value::List{Value(static_cast<std::int64_t>(std::stoll(text)))};
-    case Kind::number:
+    case ParameterKind::number:
       return std::stod(text);
     default:
       return static_cast<std::int64_t>(std::stoll(text));

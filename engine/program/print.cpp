@@ -54,7 +54,7 @@ std::string joined(const Node& node, int least) {
 }
 
 // `-` stands before an exponent without brackets, and nowhere else inside a power.
-std::string power(const Node& node) {
+std::string power_text(const Node& node) {
   std::string text = operand(node.children[0], 9);
   for (std::size_t i = 1; i < node.children.size(); ++i) {
     std::string exponent;
@@ -68,12 +68,12 @@ std::string power(const Node& node) {
   return text;
 }
 
-std::string argument(const Node& call, std::size_t i) {
+std::string argument_text(const Node& call, std::size_t i) {
   const std::string value = flat(call.children[i]);
   return call.keywords[i].empty() ? value : call.keywords[i] + "=" + value;
 }
 
-std::string range(const Node& node) {
+std::string range_text(const Node& node) {
   const auto part = [&](std::size_t i) {
     return node.children[i].kind == Kind::absent ? std::string() : flat(node.children[i]);
   };
@@ -105,7 +105,7 @@ std::string flat(const Node& node) {
     case Kind::call: {
       std::string text = node.name + "(";
       for (std::size_t i = 0; i < node.children.size(); ++i) {
-        text += fmt::format("{}{}", i > 0 ? ", " : "", argument(node, i));
+        text += fmt::format("{}{}", i > 0 ? ", " : "", argument_text(node, i));
       }
       return text + ")";
     }
@@ -114,7 +114,7 @@ std::string flat(const Node& node) {
     case Kind::slice:
       return fmt::format("{}[{}]", operand(node.children[0], 9), list_of(node.children, 1));
     case Kind::range:
-      return range(node);
+      return range_text(node);
     case Kind::absent:
       return {};
     case Kind::ellipsis:
@@ -126,7 +126,7 @@ std::string flat(const Node& node) {
     case Kind::invert:
       return fmt::format("not {}", operand(node.children[0], 3));
     case Kind::power:
-      return power(node);
+      return power_text(node);
     case Kind::either:
     case Kind::both:
     case Kind::comparison:

@@ -77,7 +77,7 @@ Spec make_spec(const std::vector<std::vector<std::int64_t>>& inputs,
   for (const Shape& shape : shapes) ranks.push_back(shape.size());
   ResolvedEquation resolved = resolve(equation, ranks, function);
   resolved.integer_labels = true;
-  return bind(resolved, shapes, function);
+  return einkern::bind(resolved, shapes, function);
 }
 
 }  // namespace einkern

@@ -70,7 +70,7 @@ Spec make_spec(std::string_view equation, const std::vector<Shape>& shapes, cons
   std::vector<std::size_t> ranks;
   ranks.reserve(shapes.size());
   for (const Shape& shape : shapes) ranks.push_back(shape.size());
-  return bind(resolve(parsed, ranks, function), shapes, function);
+  return einkern::bind(resolve(parsed, ranks, function), shapes, function);
 }
 
 }  // namespace einkern

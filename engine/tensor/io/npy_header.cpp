@@ -19,14 +19,14 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::string_view kMagic = "\x93NUMPY"sv;
-constexpr std::size_t kMaxHeader = 1 << 20;  // as every text that einkern reads
+constexpr std::size_t kMaxNpyHeader = 1 << 20;  // as every text that einkern reads
 
-struct ItemType {
+struct NpyType {
   std::string_view code;
   DType dtype;
   std::size_t bytes;
 };
-constexpr ItemType kItemTypes[] = {
+constexpr NpyType kNpyTypes[] = {
     {"b1", DType::boolean, 1}, {"i1", DType::i8, 1},  {"i2", DType::i16, 2}, {"i4", DType::i32, 4},
     {"i8", DType::i64, 8},     {"f2", DType::f32, 2}, {"f4", DType::f32, 4}, {"f8", DType::f64, 8},
     {"f2", DType::f16, 2}};  // written only: the first f2 is what a file is read as
@@ -148,7 +148,7 @@ class DictReader {
     const std::string_view descr = *descr_;
     const char order = descr.empty() ? '\0' : descr.front();
     if (order == '<' || order == '>' || order == '|' || order == '=') {
-      for (const ItemType& type : kItemTypes) {
+      for (const NpyType& type : kNpyTypes) {
         if (descr.substr(1) != type.code || (order == '|' && type.bytes > 1)) continue;
         header.dtype = type.dtype;
         header.item_bytes = type.bytes;
@@ -217,9 +217,9 @@ NpyHeader parse_npy_header(std::span<const std::byte> file, const std::string& s
         fmt::format("{}: the file ends inside its header, after {} bytes", source, text.size()));
   }
   const std::size_t length = little_endian(text.substr(begin - length_bytes, length_bytes));
-  if (length > kMaxHeader) {
+  if (length > kMaxNpyHeader) {
     fail<IoError>(
-        fmt::format("{}: the header has {} bytes, more than {}", source, length, kMaxHeader));
+        fmt::format("{}: the header has {} bytes, more than {}", source, length, kMaxNpyHeader));
   }
   if (text.size() - begin < length) {
     fail<IoError>(fmt::format("{}: the file ends inside its header, after {} of {} bytes", source,
@@ -244,10 +244,10 @@ std::string format_npy_header(DType dtype, const Shape& shape, const std::string
     fail<IoError>(
         fmt::format("{}: an npy file cannot hold bf16; convert it with astype first", source));
   }
-  const auto* type = std::find_if(std::begin(kItemTypes), std::end(kItemTypes), [&](const auto& t) {
+  const auto* type = std::find_if(std::begin(kNpyTypes), std::end(kNpyTypes), [&](const auto& t) {
     return t.dtype == dtype && t.bytes == size_of(dtype);
   });
-  EINKERN_CHECK(type != std::end(kItemTypes));
+  EINKERN_CHECK(type != std::end(kNpyTypes));
   std::string dict = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}",
                                  type->bytes == 1 ? '|' : '<', type->code, to_string(shape));
   // NumPy leaves room for the first size to grow to 21 digits in place.

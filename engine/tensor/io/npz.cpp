@@ -54,7 +54,7 @@ std::string key_of(const io::ZipMember& member, const std::string& source) {
   return member.name.substr(0, member.name.size() - kSuffix.size());
 }
 
-NamedTensors to_tensors(const io::FileBytes& file, const std::string& source) {
+NamedTensors read_members(const io::FileBytes& file, const std::string& source) {
   NamedTensors tensors;
   for (const io::ZipMember& member : io::parse_zip(file.view(), source)) {
     std::string key = key_of(member, source);
@@ -91,7 +91,7 @@ void with_pieces(const NamedTensors& tensors, const NpzOptions& options, const s
 
 NamedTensors load_npz(const std::filesystem::path& path, const LoadOptions& options) {
   const std::string source = source_of("load_npz", path);
-  return to_tensors(bytes_of_file(path, options, source), source);
+  return read_members(bytes_of_file(path, options, source), source);
 }
 
 Tensor load_npz(const std::filesystem::path& path, std::string_view name,
@@ -122,7 +122,7 @@ NamedTensors parse_npz(std::span<const std::byte> bytes) {
   io::parse_zip(bytes, "parse_npz");  // before memory is allocated
   io::FileBytes file{Storage::allocate(bytes.size())};
   std::memcpy(file.storage->data(), bytes.data(), bytes.size());
-  return to_tensors(file, "parse_npz");
+  return read_members(file, "parse_npz");
 }
 
 std::vector<std::byte> format_npz(const NamedTensors& tensors, const NpzOptions& options) {

@@ -38,7 +38,7 @@ Tensor tensor_at(const io::FileBytes& file, std::byte* data, const io::Safetenso
   return Tensor(storage, to, entry.dtype, contiguous(entry.shape));
 }
 
-Safetensors to_tensors(const io::FileBytes& file, const std::string& source) {
+Safetensors read_entries(const io::FileBytes& file, const std::string& source) {
   io::SafetensorsHeader header = io::parse_safetensors_header(file.view(), source);
   auto* data = static_cast<std::byte*>(file.storage->data()) + header.data_offset;
   Safetensors content{.tensors = {}, .metadata = std::move(header.metadata)};
@@ -90,8 +90,8 @@ Parts to_parts(const Safetensors& content, const std::string& source) {
 
 Safetensors load_safetensors(const std::filesystem::path& path, const LoadOptions& options) {
   const std::string source = fmt::format("load_safetensors: '{}'", path.string());
-  return to_tensors(options.mmap ? io::map_file(path, source) : io::read_file(path, source),
-                    source);
+  return read_entries(options.mmap ? io::map_file(path, source) : io::read_file(path, source),
+                      source);
 }
 
 void save_safetensors(const std::filesystem::path& path, const Safetensors& content) {
@@ -103,7 +103,7 @@ Safetensors parse_safetensors(std::span<const std::byte> bytes) {
   io::parse_safetensors_header(bytes, "parse_safetensors");  // before memory is allocated
   io::FileBytes file{Storage::allocate(bytes.size())};
   std::memcpy(file.storage->data(), bytes.data(), bytes.size());
-  return to_tensors(file, "parse_safetensors");
+  return read_entries(file, "parse_safetensors");
 }
 
 std::vector<std::byte> format_safetensors(const Safetensors& content) {

@@ -23,22 +23,23 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kSizeBytes = 8;
-constexpr std::size_t kMaxHeader = 100'000'000;  // the limit of the format's own implementation
+constexpr std::size_t kMaxSafetensorsHeader =
+    100'000'000;  // the limit of the format's own implementation
 constexpr std::string_view kMetadata = "__metadata__";
 
-struct ItemType {
+struct SafetensorsType {
   std::string_view code;
   DType dtype;
 };
-constexpr ItemType kItemTypes[] = {
+constexpr SafetensorsType kSafetensorsTypes[] = {
     {"BOOL", DType::boolean}, {"I8", DType::i8},   {"I16", DType::i16},
     {"I32", DType::i32},      {"I64", DType::i64}, {"F16", DType::f16},
     {"BF16", DType::bf16},    {"F32", DType::f32}, {"F64", DType::f64}};
 
 std::string_view code_of(DType dtype) {
-  const auto* type = std::find_if(std::begin(kItemTypes), std::end(kItemTypes),
-                                  [&](const ItemType& t) { return t.dtype == dtype; });
-  EINKERN_CHECK(type != std::end(kItemTypes));
+  const auto* type = std::find_if(std::begin(kSafetensorsTypes), std::end(kSafetensorsTypes),
+                                  [&](const SafetensorsType& t) { return t.dtype == dtype; });
+  EINKERN_CHECK(type != std::end(kSafetensorsTypes));
   return type->code;
 }
 
@@ -77,9 +78,9 @@ class HeaderReader final : public json::json_sax_t {
     if (place_ == Place::metadata) {
       header_.metadata.emplace(field_, text);
     } else if (place_ == Place::tensor && field_ == "dtype") {
-      const auto* type = std::find_if(std::begin(kItemTypes), std::end(kItemTypes),
-                                      [&](const ItemType& t) { return t.code == text; });
-      if (type == std::end(kItemTypes)) {
+      const auto* type = std::find_if(std::begin(kSafetensorsTypes), std::end(kSafetensorsTypes),
+                                      [&](const SafetensorsType& t) { return t.code == text; });
+      if (type == std::end(kSafetensorsTypes)) {
         fail<IoError>(
             fmt::format("{}: tensor '{}': dtype '{}' is not supported; the choices are "
                         "BOOL, I8, I16, I32, I64, F16, BF16, F32, F64",
@@ -258,9 +259,9 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file,
   for (std::size_t i = kSizeBytes; i-- > 0;) {
     length = length << 8 | std::to_integer<std::uint64_t>(file[i]);
   }
-  if (length > kMaxHeader) {
+  if (length > kMaxSafetensorsHeader) {
     fail<IoError>(fmt::format("{}: not a safetensors file: a header of {} bytes, more than {}",
-                              source, length, kMaxHeader));
+                              source, length, kMaxSafetensorsHeader));
   }
   if (length > file.size() - kSizeBytes) {
     fail<IoError>(fmt::format("{}: the file ends inside its header, after {} of {} bytes", source,
@@ -316,9 +317,9 @@ std::string format_safetensors_header(const std::vector<SafetensorsEntry>& entri
   constexpr std::size_t kAlignment = 64;
   text.resize((kSizeBytes + text.size() + kAlignment - 1) / kAlignment * kAlignment - kSizeBytes,
               ' ');
-  if (text.size() > kMaxHeader) {
+  if (text.size() > kMaxSafetensorsHeader) {
     fail<IoError>(fmt::format("{}: the header would have {} bytes, more than {}", source,
-                              text.size(), kMaxHeader));
+                              text.size(), kMaxSafetensorsHeader));
   }
   std::string header;
   for (std::size_t i = 0; i < kSizeBytes; ++i) {
