@@ -33,7 +33,7 @@ void change(Bytes& bytes, const Bytes& other, const std::vector<std::string>& di
     case 2: {
       const std::uint64_t value = kBounds[below(std::size(kBounds), random)];
       const std::size_t width = std::min<std::size_t>(left, std::size_t{1} << below(4, random));
-      std::memcpy(bytes.data() + at, &value, width);
+      if (width > 0) std::memcpy(bytes.data() + at, &value, width);
       break;
     }
     case 3: {
