@@ -8,6 +8,7 @@
 
 #include "../base/error.h"
 #include "../exec/execute.h"
+#include "../plan/may_fail.h"
 #include "../tensor/create.h"
 #include "align.h"
 
@@ -56,8 +57,7 @@ void check_out(const char* function, const Tensor& out, const Type& type) {
   }
 }
 
-bool needs_detour(const std::vector<Tensor>& outs, const Collected& collected,
-                  const TensorPointers& leaves) {
+bool may_share_memory(const std::vector<Tensor>& outs, const TensorPointers& leaves) {
   for (std::size_t i = 0; i < outs.size(); ++i) {
     for (const Tensor* leaf : leaves) {
       if (may_share_memory(outs[i], *leaf)) return true;
@@ -66,10 +66,11 @@ bool needs_detour(const std::vector<Tensor>& outs, const Collected& collected,
       if (may_share_memory(outs[i], outs[j])) return true;
     }
   }
-  return std::any_of(collected.order.begin(), collected.order.end(), [](const NodePtr& node) {
-    return std::holds_alternative<Bounded>(node->op) || std::holds_alternative<Take>(node->op) ||
-           (!node->inputs.empty() && node->type.dtype == DType::i64);
-  });
+  return false;
+}
+
+bool may_fail_half_way(const Call& call) {
+  return plan::may_fail_half_way(call.prepared.plan, call.scalars);
 }
 
 std::vector<Layout> contiguous_layouts(std::span<const Type* const> types) {

@@ -31,11 +31,13 @@ void run_into(const Call& call, const std::vector<Tensor>& outs, int threads);
 /// type.
 void check_out(const char* function, const Tensor& out, const Type& type);
 
-/// Must the value be computed elsewhere first? True when an output shares memory with a leaf or
-/// another output, or when the plan can fail half-way (integer arithmetic, checks), which must
-/// leave outputs untouched.
-bool needs_detour(const std::vector<Tensor>& outs, const Collected& collected,
-                  const TensorPointers& leaves);
+/// Does an output share memory with a leaf or with another output? Then values are computed
+/// elsewhere first.
+bool may_share_memory(const std::vector<Tensor>& outs, const TensorPointers& leaves);
+
+/// Must the value be computed elsewhere first, because a run may fail after it has begun to write
+/// (integer arithmetic, checks)? Outputs are left untouched then.
+bool may_fail_half_way(const Call& call);
 
 /// Contiguous layouts of these types.
 std::vector<Layout> contiguous_layouts(std::span<const Type* const> types);

@@ -177,9 +177,9 @@ void Compiled::into(const std::vector<Tensor>& outputs, const std::vector<Tensor
     direct &= outputs[i].is_contiguous();
   }
   const graph::Call call = bind(*plan, inputs);
-  if (direct && !graph::needs_detour(outputs, plan->collected, call.leaves)) {
-    graph::run_into(call, outputs, options.threads);
-    return;
+  direct = direct && !graph::may_share_memory(outputs, call.leaves);
+  if (direct && !graph::may_fail_half_way(call)) {
+    return graph::run_into(call, outputs, options.threads);
   }
   const std::vector<Tensor> values = graph::run(call, plan->types, options.threads);
   for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].assign(values[i]);

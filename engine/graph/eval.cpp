@@ -73,12 +73,12 @@ class Evaluation {
   }
 
   void run_into(const Tensor& out, const EvalOptions& options) const {
-    if (graph::needs_detour({out}, collected_, leaves_)) {
-      out.assign(run(options)[0]);
-      return;
+    if (!graph::may_share_memory({out}, leaves_)) {
+      const auto prepared = plan({out.layout()}, options.fuse);
+      const graph::Call call{*prepared, leaves_, collected_.scalars};
+      if (!graph::may_fail_half_way(call)) return graph::run_into(call, {out}, options.threads);
     }
-    const auto prepared = plan({out.layout()}, options.fuse);
-    graph::run_into({*prepared, leaves_, collected_.scalars}, {out}, options.threads);
+    out.assign(run(options)[0]);
   }
 
  private:
