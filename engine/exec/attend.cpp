@@ -4,7 +4,10 @@
 #include "attend.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
+#include <span>
+#include <type_traits>
 
 #include "../base/error.h"
 #include "../plan/loops.h"
@@ -132,6 +135,26 @@ class AttendRun {
     fold.start(tile.batch, tile.row, tile.rows, keys.at(tile.batch), next, with_sinks);
   }
 
+  /// The keys that segments lie among.
+  struct KeyRun {
+    std::int64_t first = std::numeric_limits<std::int64_t>::max(), last = 0;
+  };
+  static KeyRun run_of(std::span<const Segment> segments) {
+    KeyRun run;
+    for (const Segment& segment : segments) {
+      run.first = std::min(run.first, segment.key);
+      run.last = std::max(run.last, segment.key + segment.keys);
+    }
+    return run;
+  }
+  /// Tells the fold of a tile what keys the next one, whose rows come before, reads first.
+  void look_back(AttendFold<T>& fold, const Tile& tile, const AttendScores& scores,
+                 const KeyRun& run) const {
+    if (tile.row_tile == 0) return;
+    const std::int64_t first = run_of(scores.segments(tile.batch, tile.row_tile - 1)).first;
+    if (first < run.first) fold.expect(first, run.first - first);
+  }
+
   /// Writes the rows; all over again, selecting, when values that are not finite got in and some
   /// keys may be hidden.
   template <class Fold>
@@ -171,7 +194,13 @@ class AttendRun {
       const auto segments = shared.scores.segments(tile.batch, tile.row_tile);
       Fold fold(shared, lease.data(), lease.data() + states_bytes);
       start(fold, tile, keys, true);
-      if (pieces.count == 1) {
+      const KeyRun run = run_of(segments);
+      if constexpr (std::is_same_v<Fold, AttendFold<T>>) look_back(fold, tile, shared.scores, run);
+      // What one piece holds of a tile without sinks is what merging would leave.
+      const bool one_piece =
+          pieces.count == 1 || segments.empty() ||
+          (step_.sink.value < 0 && run.first / pieces.keys == (run.last - 1) / pieces.keys);
+      if (one_piece) {
         fold.add(segments, 0, keys_.count());
       } else {
         Fold part(shared, lease.data() + state_bytes, lease.data() + states_bytes);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "attend_form.h"
 #include "attend_scores.h"
 #include "parallel.h"
 
@@ -110,13 +111,16 @@ std::vector<bool> deciding_loads(const map::Program& program, std::size_t loads)
 
 }  // namespace
 
-/// The search over the keys of one row tile.
+/// The search over the keys of one row tile, each key counted from `origin` before the first.
 class AttendScores::BoxSearch {
  public:
-  BoxSearch(AttendScores& scores, std::int64_t batch, const RowTiles::Tile& tile)
+  /// `origin`: whole blocks; 0 unless keys have one axis and inputs that decide none.
+  BoxSearch(AttendScores& scores, std::int64_t batch, const RowTiles::Tile& tile,
+            std::int64_t origin = 0)
       : scores_(scores),
         row_(tile.row),
         rows_(tile.rows),
+        origin_(origin),
         axes_(scores.step_.axes.size()),
         inputs_(scores.inputs_.size() + 1, map::kAnything) {
     span_axes(scores.batch_, batch, 1, axes_.size(), axes_);
@@ -126,22 +130,10 @@ class AttendScores::BoxSearch {
     }
   }
 
+  /// What is not hidden, by key; runs of keys with the same form are one.
   std::vector<Segment> run() {
-    const std::int64_t keys = scores_.keys_.count();
+    const std::int64_t keys = origin_ + scores_.keys_.count();
     if (keys > 0) search(0, keys);
-    // References should start high, so that few blocks have to shift them: by keys that all rows
-    // see; of biases, those of late keys, which fall with the distance as a rule, edges among them;
-    // other edges last.
-    const bool biased = std::any_of(found_.begin(), found_.end(), [](const Segment& segment) {
-      return !segment.form->plain() && !segment.form->undecided;
-    });
-    const auto rank = [&](const Segment& segment) {
-      return segment.form->plain() ? 0 : segment.form->undecided && !biased ? 2 : 1;
-    };
-    std::stable_sort(found_.begin(), found_.end(), [&](const Segment& a, const Segment& b) {
-      if (rank(a) != rank(b)) return rank(a) < rank(b);
-      return rank(a) == 1 && a.key > b.key;
-    });
     return std::move(found_);
   }
 
@@ -175,8 +167,15 @@ class AttendScores::BoxSearch {
     summaries_.push_back(std::move(summary));
   }
 
+  /// Moves the box to keys first .. first + count - 1.
+  void span_keys(std::int64_t first, std::int64_t count) {
+    if (origin_ == 0) return span_axes(scores_.keys_, first, count, axes_.size(), axes_);
+    axes_[static_cast<std::size_t>(scores_.keys_.innermost())] = {first - origin_,
+                                                                  first + count - 1 - origin_};
+  }
+
   void search(std::int64_t first, std::int64_t last) {
-    span_axes(scores_.keys_, first, last - first, axes_.size(), axes_);
+    span_keys(first, last - first);
     for (const Summary& summary : summaries_) {
       Range range = kNothing;
       const auto groups = static_cast<std::int64_t>(summary.groups.size());
@@ -210,13 +209,13 @@ class AttendScores::BoxSearch {
     std::vector<std::vector<Range>> all;
     std::vector<bool> skipped;
     for (std::int64_t key = first; key < last; ++key) {
-      span_axes(scores_.keys_, key, 1, axes_.size(), axes_);
+      span_keys(key, 1);
       map::evaluate_ranges(scores_.step_.scores, axes_, inputs_, scores_.frame_.scalars,
                            all.emplace_back());
       skipped.push_back(may_skip(all.back(), axes_));
       if (!is_decided(all.back())) break;
     }
-    span_axes(scores_.keys_, first, last - first, axes_.size(), axes_);
+    span_keys(first, last - first);
     if (!is_decided(all.back())) return false;
     for (std::int64_t key = first; key < last; ++key) {
       const auto at = static_cast<std::size_t>(key - first);
@@ -265,26 +264,22 @@ class AttendScores::BoxSearch {
             const Segment& rows) {
     if (rows.vectors == 0 && rows.first_vector > 0) return;  // each vector by itself sees nothing
     const ScoreForm* const form = scores_.form_for(ranges);
-    while (first < last) {
-      const std::int64_t end = std::min(last, (first / kKeyBlock + 1) * kKeyBlock);
-      const bool joins = !found_.empty() && found_.back().form == form &&
-                         found_.back().same_rows(rows) &&
-                         found_.back().key + found_.back().keys == first && first % kKeyBlock != 0;
-      if (joins) {
-        found_.back().keys += end - first;
-      } else {
-        found_.push_back({.key = first,
-                          .keys = end - first,
-                          .form = form,
-                          .first_vector = rows.first_vector,
-                          .vectors = rows.vectors});
-      }
-      first = end;
+    const bool joins = !found_.empty() && found_.back().form == form &&
+                       found_.back().same_rows(rows) &&
+                       found_.back().key + found_.back().keys == first;
+    if (joins) {
+      found_.back().keys += last - first;
+    } else {
+      found_.push_back({.key = first,
+                        .keys = last - first,
+                        .form = form,
+                        .first_vector = rows.first_vector,
+                        .vectors = rows.vectors});
     }
   }
 
   AttendScores& scores_;
-  std::int64_t row_, rows_;
+  std::int64_t row_, rows_, origin_;
   std::vector<IndexRange> axes_;
   std::vector<Range> inputs_;
   std::vector<Range> ranges_, vector_ranges_;
@@ -292,6 +287,62 @@ class AttendScores::BoxSearch {
   std::vector<Summary> summaries_;
   std::vector<Segment> found_;
 };
+
+/// Segments by key, moved by `shift`, as tiles visit them: cut at the ends of the keys and at whole
+/// blocks, and in an order in which references start high, so that few blocks have to shift them:
+/// by keys that all rows see; of biases, those of late keys, which fall with the distance as a
+/// rule, edges among them; other edges last.
+std::vector<Segment> AttendScores::in_order(const std::vector<Segment>& found,
+                                            std::int64_t shift) const {
+  std::vector<Segment> pieces;
+  for (const Segment& segment : found) {
+    std::int64_t key = std::max<std::int64_t>(0, segment.key + shift);
+    const std::int64_t last = std::min(keys_.count(), segment.key + segment.keys + shift);
+    while (key < last) {
+      const std::int64_t end = std::min(last, (key / kKeyBlock + 1) * kKeyBlock);
+      pieces.push_back(segment);
+      pieces.back().key = key;
+      pieces.back().keys = end - key;
+      key = end;
+    }
+  }
+  const bool biased = std::any_of(pieces.begin(), pieces.end(), [](const Segment& segment) {
+    return !segment.form->plain() && !segment.form->undecided;
+  });
+  const auto rank = [&](const Segment& segment) {
+    return segment.form->plain() ? 0 : segment.form->undecided && !biased ? 2 : 1;
+  };
+  std::stable_sort(pieces.begin(), pieces.end(), [&](const Segment& a, const Segment& b) {
+    if (rank(a) != rank(b)) return rank(a) < rank(b);
+    return rank(a) == 1 && a.key > b.key;
+  });
+  return pieces;
+}
+
+/// Do the conditions ask for the difference of row and key alone, so that every whole tile sees the
+/// same keys, moved along with it? `mentioned` tells the axes that conditions depend on.
+bool AttendScores::moves_along(const std::vector<bool>& mentioned) const {
+  const std::int64_t row_axis = rows_.innermost(), key_axis = keys_.innermost();
+  // Groups of keys must begin where they do for tiles by themselves.
+  if (row_axis < 0 || key_axis < 0 || keys_.run() != keys_.count() || rows_.run() < tiles_.most() ||
+      tiles_.most() % kKeyGroup != 0) {
+    return false;
+  }
+  bool outside = false;
+  rows_.each([&](std::int64_t axis, std::int64_t) {
+    outside |= axis != row_axis && mentioned[static_cast<std::size_t>(axis)];
+  });
+  std::vector<bool> constant(inputs_.size() + 1, true);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Dims& strides = inputs_[i].strides;
+    constant[i + 1] = !inputs_[i].decides || (strides[static_cast<std::size_t>(row_axis)] == 0 &&
+                                              strides[static_cast<std::size_t>(key_axis)] == 0);
+  }
+  const auto by_difference = [&](const map::Program& program) {
+    return program.code.empty() || depends_on_difference(program, row_axis, key_axis, constant);
+  };
+  return !outside && by_difference(step_.scores) && by_difference(step_.factor);
+}
 
 void AttendScores::find_segments() {
   const map::Program& program = step_.scores;
@@ -306,22 +357,24 @@ void AttendScores::find_segments() {
     }
   }
 
+  std::vector<bool> mentioned(step_.axes.size(), false);  // by conditions, or by the factor
+  for (const map::Program* asked : {&program, &factor}) {
+    for (const map::Instruction& code : asked->code) {
+      if (code.op == map::Op::index) mentioned[static_cast<std::size_t>(code.arg)] = true;
+    }
+  }
+  for (const Input& input : inputs_) {
+    for (std::size_t axis = 0; axis < mentioned.size(); ++axis) {
+      if (input.decides && input.strides[axis] != 0) mentioned[axis] = true;
+    }
+  }
+
   // A class of batch positions is where the axes stand that conditions mention.
-  const std::size_t rank = step_.axes.size();
-  Dims class_strides(rank, 0);
+  Dims class_strides(step_.axes.size(), 0);
   std::int64_t classes = 1;
   batch_.each([&](std::int64_t axis, std::int64_t size) {
-    const auto a = static_cast<std::size_t>(axis);
-    bool mentioned = false;
-    for (const map::Instruction& code : program.code) {
-      mentioned |= code.op == map::Op::index && code.arg == axis;
-    }
-    for (const map::Instruction& code : factor.code) {
-      mentioned |= code.op == map::Op::index && code.arg == axis;
-    }
-    for (const Input& input : inputs_) mentioned |= input.decides && input.strides[a] != 0;
-    if (!mentioned || !conditions) return;
-    class_strides[a] = classes;
+    if (!mentioned[static_cast<std::size_t>(axis)] || !conditions) return;
+    class_strides[static_cast<std::size_t>(axis)] = classes;
     classes *= size;
   });
   class_of_ = batch_.offsets(class_strides);
@@ -332,18 +385,35 @@ void AttendScores::find_segments() {
 
   one_list_ = !conditions;
   if (one_list_) {
-    segments_.push_back(BoxSearch(*this, 0, tiles_.at(0)).run());
+    segments_.push_back(in_order(BoxSearch(*this, 0, tiles_.at(0)).run(), 0));
     return;
   }
   const std::int64_t tiles = tiles_.count();
   segments_.resize(static_cast<std::size_t>(classes * tiles));
-  const double work = 64.0 * static_cast<double>(segments_.size()) *
-                      static_cast<double>(divide_up(keys_.count(), kKeyGroup));
-  parallel_for(classes * tiles, work, [&](std::int64_t at) {
+  const double tile_work = 64.0 * static_cast<double>(divide_up(keys_.count(), kKeyGroup));
+  const auto search_tile = [&](std::int64_t at) {
+    const std::int64_t batch = example[static_cast<std::size_t>(at / tiles)];
     segments_[static_cast<std::size_t>(at)] =
-        BoxSearch(*this, example[static_cast<std::size_t>(at / tiles)], tiles_.at(at % tiles))
-            .run();
-  });
+        in_order(BoxSearch(*this, batch, tiles_.at(at % tiles)).run(), 0);
+  };
+  if (!moves_along(mentioned)) {
+    parallel_for(classes * tiles, tile_work * static_cast<double>(segments_.size()), search_tile);
+    return;
+  }
+  const std::int64_t origin = divide_up(rows_.run(), kKeyBlock) * kKeyBlock;
+  for (std::int64_t c = 0; c < classes; ++c) {
+    const std::int64_t batch = example[static_cast<std::size_t>(c)];
+    const auto found = BoxSearch(*this, batch, {0, tiles_.most()}, origin).run();
+    for (std::int64_t tile = 0; tile < tiles; ++tile) {
+      const auto [row, rows] = tiles_.at(tile);
+      const std::int64_t at = c * tiles + tile;
+      if (rows < tiles_.most()) {
+        search_tile(at);
+      } else {
+        segments_[static_cast<std::size_t>(at)] = in_order(found, row % rows_.run() - origin);
+      }
+    }
+  }
 }
 
 }  // namespace einkern::exec

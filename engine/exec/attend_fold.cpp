@@ -86,6 +86,7 @@ void AttendFold<T>::start(std::int64_t batch, std::int64_t row, std::int64_t row
   scale_in_q_ = 0;
   plain_packed_ = selecting_ = bias_cleared_ = false;
   prepared_ = nullptr;
+  expected_ = {};
   start_again();
   if (with_sinks) {
     start_from_sinks(shared_, batch, row, rows, state_.reference, state_.total);
@@ -129,8 +130,12 @@ void AttendFold<T>::add(std::span<const Segment> segments, std::int64_t first, s
     const std::int64_t end = std::min(last, segment.key + segment.keys);
     while (key < end) {
       if (filled_ == kKeyBlock) {
-        k_ahead_ = {keys_.k, keys_.k_at + key, end - key, inner()};
-        v_ahead_ = {keys_.v, keys_.v_at + key, end - key, columns()};
+        // Where windows slide, the tile before has asked for all that this one reads.
+        const bool slides = expected_.count > 0;
+        const std::int64_t next = slides ? expected_.first : key;
+        const std::int64_t count = slides ? expected_.count : end - key;
+        k_ahead_ = {keys_.k, keys_.k_at + next, count, inner()};
+        v_ahead_ = {keys_.v, keys_.v_at + next, count, columns()};
         flush();
       }
       const std::int64_t keys = std::min(end - key, kKeyBlock - filled_);
@@ -448,9 +453,6 @@ void AttendFold<T>::add_selected() {
 template <class T>
 void AttendFold<T>::merge(const AttendFold& other) {
   if (other.empty_) return;
-  const std::int64_t size = columns() * width();
-  if (empty_) std::fill_n(state_.output, size, T{0});
-  empty_ = false;
   for (std::int64_t r = 0; r < lanes(); ++r) {
     const T mine = state_.reference[r], theirs = other.state_.reference[r];
     const T most = mine >= theirs ? mine : theirs;
@@ -464,9 +466,14 @@ void AttendFold<T>::merge(const AttendFold& other) {
   for (std::int64_t c = 0; c < columns(); ++c) {
     T* const to = state_.output + c * width();
     const T* const from = other.state_.output + c * width();
-    for (std::int64_t r = 0; r < lanes(); ++r)
-      to[r] = to[r] * work_.factors[r] + from[r] * work_.sums[r];
+    if (empty_) {
+      for (std::int64_t r = 0; r < lanes(); ++r) to[r] = from[r] * work_.sums[r];
+    } else {
+      for (std::int64_t r = 0; r < lanes(); ++r)
+        to[r] = to[r] * work_.factors[r] + from[r] * work_.sums[r];
+    }
   }
+  empty_ = false;
 }
 
 template <class T>

@@ -88,6 +88,8 @@ class AttendFold {
   void merge(const AttendFold& other);
   /// Writes rows of out and logsumexp, unless `keep_finite` and an element is not finite.
   bool finish(bool keep_finite);
+  /// Keys that the tile of rows after this one reads and this one does not: asked for meanwhile.
+  void expect(std::int64_t first, std::int64_t count) noexcept { expected_ = {first, count}; }
 
  private:
   struct Part {
@@ -166,6 +168,9 @@ class AttendFold {
   std::vector<Part> parts_;
   std::int64_t filled_ = 0;
   kernel::Ahead<T> k_ahead_, v_ahead_;
+  struct {
+    std::int64_t first = 0, count = 0;
+  } expected_;
 };
 
 extern template class AttendFold<float>;

@@ -121,6 +121,8 @@ class AttendScores {
   bool may_skip(const map::Range& scores, std::span<const map::IndexRange> axes,
                 std::span<const map::Range> inputs) const;
   void find_segments();
+  std::vector<Segment> in_order(const std::vector<Segment>& found, std::int64_t shift) const;
+  bool moves_along(const std::vector<bool>& mentioned) const;
   void evaluate_all_differences();
   void evaluate_differences_of(ScoreForm& form, std::int64_t least, std::int64_t most);
   void note_axes(const map::Program& bias, ScoreForm& form) const;
