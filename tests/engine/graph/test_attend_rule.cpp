@@ -149,11 +149,6 @@ const std::vector<Form>& forms() {
          const Expr s = einsum("hqd,hkd->hqk", {rnd({2, 5, 4}, 1, t), rnd({2, 6, 4}, 2, t)});
          return einsum("hqk,hkd->hd", {softmax(s, 2), rnd({2, 6, 4}, 3, t)});
        }},
-      {"one key and one query",
-       [](DType t) {
-         const Expr s = einsum("qd,kd->qk", {rnd({1, 4}, 1, t), rnd({1, 4}, 2, t)});
-         return einsum("qk,ke->qe", {softmax(s, 1), rnd({1, 3}, 3, t)});
-       }},
   };
   return all;
 }
@@ -202,7 +197,16 @@ TEST_SUITE("graph") {
       std::vector<Expr> exprs;
       std::string why;
     };
+    const Tensor one_key = rnd({1, 4}, 5, f64), few_keys = rnd({4, 4}, 6, f64);
     const std::vector<Miss> misses = {
+        {"one key",
+         {einsum("qk,ke->qe",
+                 {softmax(einsum("qd,kd->qk", {rnd({9, 4}, 1, f64), one_key}), 1), one_key})},
+         "weights (q=9, k=1), 72 bytes: so few scores cost less apart"},
+        {"few scores",
+         {einsum("qk,ke->qe",
+                 {softmax(einsum("qd,kd->qk", {rnd({4, 4}, 1, f64), few_keys}), 1), few_keys})},
+         "so few scores cost less apart"},
         {"weights wanted as well", {sum(p), p}, weights + "the weights are wanted elsewhere too"},
         {"normalised over what is kept",
          {sum(softmax(s, 1))},
@@ -251,8 +255,8 @@ TEST_SUITE("graph") {
   }
 
   TEST_CASE("hidden keys contribute nothing on the fused route either") {
-    const Tensor values = tensor<double>({1, 2, NAN, HUGE_VAL}, {4, 1});
-    const Expr s = einsum("qd,kd->qk", {zeros({4, 2}, f64), ones({4, 2}, f64)});
+    const Tensor values = tensor<double>({1, 2, NAN, HUGE_VAL, 3}, {5, 1});
+    const Expr s = einsum("qd,kd->qk", {zeros({5, 2}, f64), ones({5, 2}, f64)});
     const Expr output = einsum("qk,kd->qd", {softmax(causal(s), 1), values});
     CHECK(fuses({output}));
     const Tensor out = output;
