@@ -81,12 +81,12 @@ std::optional<Peer> load_openblas(Vectors vectors, int threads) {
   peer.name = "openblas";
   take_cblas(library, 's', peer.f32);
   take_cblas(library, 'd', peer.f64);
-  if (TextFunction* const config = library.function<TextFunction>("openblas_get_config")) {
+  if (auto* const config = library.function<TextFunction>("openblas_get_config")) {
     // "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ..."
     const std::vector<std::string_view> words = split_at(config(), ' ');
     peer.version = words.size() > 1 ? words[1] : words[0];
   }
-  if (TextFunction* const core = library.function<TextFunction>("openblas_get_corename"))
+  if (auto* const core = library.function<TextFunction>("openblas_get_corename"))
     peer.core = core();
   peer.use_threads = library.function<void(int)>("openblas_set_num_threads");
   return peer;
@@ -130,7 +130,7 @@ std::optional<Peer> load_blis(Vectors vectors, int threads) {
   peer.name = "blis";
   take_cblas(library, 's', peer.f32);
   take_cblas(library, 'd', peer.f64);
-  if (TextFunction* const version = library.function<TextFunction>("bli_info_get_version_str")) {
+  if (auto* const version = library.function<TextFunction>("bli_info_get_version_str")) {
     peer.version = version();
   }
   peer.core = blis_core(library);

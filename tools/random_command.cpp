@@ -69,8 +69,8 @@ Tensor draw(const Shape& shape, std::uint64_t seed, const Distribution& distribu
   const std::int64_t count = element_count(shape, "random");
   const bool normal = distribution.kind == Distribution::Kind::normal;
   const Tensor uniform = random({normal ? 2 * count : count}, seed, f64);
-  const double* const u = uniform.data<const double>();
-  const Tensor result = empty(shape, f64);
+  const auto* const u = uniform.data<const double>();
+  Tensor result = empty(shape, f64);
   auto* const out = result.data<double>();
   const double first = distribution.first, width = distribution.second - distribution.first;
   for (std::int64_t i = 0; i < count; ++i) {

@@ -38,7 +38,7 @@ T parse(const std::string& text) {
 
 Tensor tensor_of(const nlohmann::json& entry) {
   const DType dtype = dtype_named(entry.at("dtype"));
-  const Tensor result = empty(Shape(entry.at("shape").get<std::vector<std::int64_t>>()), dtype);
+  Tensor result = empty(Shape(entry.at("shape").get<std::vector<std::int64_t>>()), dtype);
   dispatch(dtype, [&]<class T>(std::type_identity<T>) {
     T* const out = result.data<T>();
     for (std::int64_t i = 0; i < result.size(); ++i) {

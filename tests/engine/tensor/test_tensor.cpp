@@ -149,7 +149,8 @@ TEST_SUITE("tensor") {
 
   TEST_CASE("copies of the handle share the elements; copy() does not") {
     const Tensor a = zeros({2});
-    const Tensor shared = a;
+    Tensor shared;
+    shared = a;
     const Tensor own = a.copy();
     a.fill(4);
     CHECK(shared(0).item<float>() == 4);

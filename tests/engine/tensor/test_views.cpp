@@ -67,7 +67,7 @@ TEST_SUITE("tensor") {
 
   TEST_CASE("slice is Python's slice for every bound and step") {
     std::vector<std::optional<std::int64_t>> bounds{{}};
-    for (std::int64_t b = -7; b <= 7; ++b) bounds.push_back(b);
+    for (std::int64_t b = -7; b <= 7; ++b) bounds.emplace_back(b);
     for (std::int64_t size = 0; size <= 5; ++size) {
       const Tensor t = arange(size);
       for (const auto& start : bounds) {

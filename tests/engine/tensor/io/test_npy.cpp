@@ -26,7 +26,7 @@ std::string text_of(const std::vector<std::byte>& bytes) {
 
 /// Loads by every route, requires that they agree, and returns the mapped one.
 Tensor load(const std::string& name) {
-  const Tensor mapped = load_npy(golden(name));
+  Tensor mapped = load_npy(golden(name));
   const Tensor read = load_npy(golden(name), {.mmap = false});
   const Tensor parsed = parse(read_text(golden(name)));
   for (const Tensor& other : {read, parsed}) {
