@@ -101,24 +101,92 @@ void row(const void* in, std::int64_t n, std::int64_t stride, void* partial) noe
   *static_cast<T*>(partial) = fold_lanes<Fold>(d, total);
 }
 
-/// Rows are taken eight at a time: as many streams as the prefetcher follows, and one load and one
-/// store of the partial (in L1) for eight rows.
+/// Every row of `V` vectors of columns, in order of address; the totals wait in registers.
+template <class Fold, int V, class T>
+HWY_INLINE void narrow_columns(const T* x, std::int64_t rows, std::int64_t row_stride, T* out) {
+  const hn::ScalableTag<T> d;
+  constexpr std::int64_t N = hn::MaxLanes(d);
+  hn::Vec<decltype(d)> total[V];
+  HWY_UNROLL(8)
+  for (int v = 0; v < V; ++v) total[v] = hn::LoadU(d, x + v * N);
+  for (std::int64_t r = 1; r < rows; ++r) {
+    x += row_stride;
+    HWY_UNROLL(8)
+    for (int v = 0; v < V; ++v) total[v] = Fold::join(d, total[v], hn::LoadU(d, x + v * N));
+  }
+  HWY_UNROLL(8)
+  for (int v = 0; v < V; ++v) hn::StoreU(total[v], d, out + v * N);
+}
+
+/// All rows of `columns` columns, whole vectors.
+template <class Fold, class T>
+void narrow_rows(const T* x, std::int64_t rows, std::int64_t row_stride, std::int64_t columns,
+                 T* out) {
+  constexpr std::int64_t N = hn::MaxLanes(hn::ScalableTag<T>());
+  std::int64_t j = 0;
+  for (; j + 8 * N <= columns; j += 8 * N) {
+    narrow_columns<Fold, 8>(x + j, rows, row_stride, out + j);
+  }
+  for (; j + 4 * N <= columns; j += 4 * N) {
+    narrow_columns<Fold, 4>(x + j, rows, row_stride, out + j);
+  }
+  for (; j < columns; j += N) narrow_columns<Fold, 1>(x + j, rows, row_stride, out + j);
+}
+
+/// Asks the lines of rows into L2, in order of address.
+template <class T>
+class RowsAhead {
+ public:
+  HWY_INLINE RowsAhead(const T* from, std::int64_t rows, std::int64_t row_stride,
+                       std::int64_t columns)
+      : row_(from), rows_(rows), row_stride_(row_stride), columns_(columns) {}
+
+  HWY_INLINE void fetch(std::int64_t lines) {
+    constexpr int kRead = 0, kSecondLevel = 2;
+    for (; lines > 0 && rows_ > 0; --lines) {
+      __builtin_prefetch(row_ + at_, kRead, kSecondLevel);
+      at_ += 64 / static_cast<std::int64_t>(sizeof(T));
+      if (at_ < columns_) continue;
+      at_ = 0;
+      if (--rows_ > 0) row_ += row_stride_;
+    }
+  }
+
+ private:
+  const T* row_;
+  std::int64_t rows_, at_ = 0;
+  const std::int64_t row_stride_, columns_;
+};
+
+/// Narrow rows are read in order of address, the only order that all prefetchers follow: abcd->bd
+/// of 64 x 64 x 64 x 64 took 3.7 ms eight rows at a time, 2.4 ms in order, on two cores of an EPYC
+/// 9004. Of wider ones eight at a time share one load and one store of the partial, in L1, and the
+/// next eight are asked for ahead: 2.4 ms, not 3.3, for rows of 1 KiB.
 template <class Fold, class T>
 void columns(const void* in, std::int64_t rows, std::int64_t row_stride, std::int64_t columns,
              void* partials) noexcept {
-  constexpr std::int64_t kRows = 8;
+  constexpr std::int64_t kRows = 8, kNarrow = 8;
   const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  constexpr std::int64_t N = hn::MaxLanes(d);
+  constexpr auto kSize = static_cast<std::int64_t>(sizeof(T));
+  constexpr std::int64_t kLines = std::max(kRows * N * kSize / 64, std::int64_t{1});
   const T* x = static_cast<const T*>(in);
   T* out = static_cast<T*>(partials);
+  std::int64_t begin = columns / N * N;
+  if (begin > kNarrow * N) begin = 0;
+  narrow_rows<Fold>(x, rows, row_stride, begin, out);
+  if (begin == columns) return;
   for (std::int64_t r = 0; r < rows;) {
     const std::int64_t count = std::min(kRows, rows - r);
     const T* first = x + r * row_stride;
-    std::int64_t j = 0;
-    for (; j + lanes <= columns; j += lanes) {
+    const std::int64_t next = r + count, next_count = std::min(kRows, rows - next);
+    RowsAhead<T> ahead(next_count > 0 ? x + next * row_stride : x, next_count, row_stride, columns);
+    std::int64_t j = begin;
+    for (; j + N <= columns; j += N) {
       auto total = hn::LoadU(d, first + j);
       if (r > 0) total = Fold::join(d, hn::LoadU(d, out + j), total);
       if (count == kRows) {
+        ahead.fetch(kLines);
         for (std::int64_t k = 1; k < kRows; ++k) {
           total = Fold::join(d, total, hn::LoadU(d, first + k * row_stride + j));
         }
