@@ -127,6 +127,13 @@ TEST_SUITE("exec") {
     check_permutation<float>({16, 16, 48, 48}, {3, 2, 1, 0});
     check_permutation<double>({610, 530}, {1, 0});
     check_permutation<double>({20, 15, 35, 30}, {3, 0, 2, 1});
+    // Rows of the input a multiple of 4 KiB apart.
+    check_permutation<float>({70, 8, 1024}, {2, 1, 0});
+    check_permutation<float>({70, 8, 1024}, {1, 2, 0});
+    check_permutation<double>({130, 5, 512}, {1, 2, 0});
+    // Short runs.
+    check_permutation<float>({40, 30, 8, 70}, {2, 0, 1, 3});
+    check_permutation<float>({40, 30, 8, 70}, {0, 2, 1, 3});
     check_permutation<float>({3, 200000}, {1, 0});
     check_permutation<float>({200000, 3}, {1, 0});
     check_permutation<float>({2000, 300}, {0, 1});
