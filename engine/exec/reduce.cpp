@@ -25,6 +25,7 @@ constexpr std::int64_t kPieceElements = 65536;   // elements of one piece of a l
 constexpr std::int64_t kShortRun = 128;          // runs up to here are turned into columns
 constexpr std::int64_t kTurnedBytes = 16 << 10;  // that many at a time as fit a part of L1
 constexpr std::int64_t kTurnedUnit = 16;         // a multiple of this: lines of the columns
+constexpr std::int64_t kLine = 64;               // bytes
 constexpr std::int64_t kManyUnits = 64;          // with so many results no fold is cut into pieces
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -214,7 +215,10 @@ class Folding {
     const std::byte* const base =
         in_ +
         (kept_.offset(0, unit / column_tiles_, outer_) + first_column(unit) * in_step_) * element_;
-    if (way_ == Way::turned) return fold_turned(base, in_step_, width, out);
+    if (way_ == Way::turned) {
+      const bool more = unit % column_tiles_ + 1 < column_tiles_;
+      return fold_turned(base, width, more ? width_at(unit + 1) : 0, out);
+    }
     if (way_ == Way::along && reduced_.rank() <= 1) {
       fold_.row(base + first * inner_step_ * element_, last - first, inner_step_, out);
       return;
@@ -266,13 +270,28 @@ class Folding {
     }
   }
 
-  /// Partials of `width` short runs that are `step` apart.
-  void fold_turned(const std::byte* from, std::int64_t step, std::int64_t width,
+  /// Partials of `width` short runs, while the `next_width` runs behind them are asked for in order
+  /// of address, which tiles of columns are not read in: ab->a of 262144 x 64 takes 3.9 ms on two
+  /// cores of an EPYC 9004, 5.7 ms without.
+  void fold_turned(const std::byte* from, std::int64_t width, std::int64_t next_width,
                    std::byte* out) const {
     const auto transpose = element_ == 4 ? moves_.transpose_4 : moves_.transpose_8;
     alignas(64) std::byte columns[kTurnedBytes];
-    transpose(from, step, columns, width, width, count_, kernel::Stores::cached);
+    const std::int64_t step = in_step_ * element_;
+    for (std::int64_t run = 0; run < width; run += kTurnedUnit) {
+      for (std::int64_t r = run; r < std::min(run + kTurnedUnit, next_width); ++r) {
+        fetch_run(from + (width + r) * step);
+      }
+      transpose(from + run * step, in_step_, columns + run * element_, width,
+                std::min(kTurnedUnit, width - run), count_, kernel::Stores::cached);
+    }
     fold_.columns(columns, count_, width, width, out);
+  }
+  void fetch_run(const std::byte* run) const {
+    constexpr int kRead = 0, kSecondLevel = 2;
+    for (std::int64_t at = 0; at < count_ * element_; at += kLine) {
+      __builtin_prefetch(run + at, kRead, kSecondLevel);
+    }
   }
 
   /// Partials of a unit to where its results belong.
