@@ -72,10 +72,12 @@ std::uint64_t read_lines(const void* from, std::int64_t lines) noexcept {
 void write_lines(void* to, std::int64_t lines) noexcept {
   const hn::CappedTag<std::uint64_t, kLineWords> d;
   auto* words = static_cast<std::uint64_t*>(to);
-  const auto zero = hn::Zero(d);
+  // Not zeros: lines of zeros are not sent to memory by every processor (98 GB/s on two cores of an
+  // EPYC 9004, which write other lines at 28).
+  const auto value = hn::Set(d, std::uint64_t{0x3FF123456789ABCD});
   for (std::int64_t line = 0; line < lines; ++line, words += kLineWords) {
     for (std::size_t word = 0; word < kLineWords; word += hn::Lanes(d)) {
-      hn::Stream(zero, d, words + word);
+      hn::Stream(value, d, words + word);
     }
   }
   hwy::FlushStream();
