@@ -3,6 +3,7 @@
 #include "attend_decode.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -46,11 +47,11 @@ DecodeFold<T>::State::State(const AttendShared<T>& shared, std::byte* memory)
 }
 
 template <class T>
-DecodeFold<T>::Work::Work(const AttendShared<T>& shared, std::byte* memory)
-    : q_stride(whole_lines<T>(std::ssize(shared.q_inner))) {
+DecodeFold<T>::Work::Work(const AttendShared<T>& shared, std::byte* memory) {
+  const std::int64_t q_size = kDecodeRows * whole_lines<T>(std::ssize(shared.q_inner));
   Carver carver(memory);
-  q_scaled = carver.take<T>(kDecodeRows * q_stride);
-  q_plain = carver.take<T>(kDecodeRows * q_stride);
+  q_scaled = carver.take<T>(q_size);
+  q_plain = carver.take<T>(q_size);
   scores = carver.take<T>(kDecodeRows * kDecodeBlock);
   dots = carver.take<T>(kDecodeRows * kDecodeBlock);
   program = carver.take<std::byte>(static_cast<std::int64_t>(shared.scores.scratch_bytes()));
@@ -59,7 +60,10 @@ DecodeFold<T>::Work::Work(const AttendShared<T>& shared, std::byte* memory)
 
 template <class T>
 DecodeFold<T>::DecodeFold(const AttendShared<T>& shared, std::byte* state, std::byte* work)
-    : shared_(shared), state_(shared, state), work_(shared, work) {}
+    : shared_(shared),
+      state_(shared, state),
+      work_(shared, work),
+      functions_(shared.frame.kernels.decode.template of<T>()) {}
 
 template <class T>
 std::size_t DecodeFold<T>::state_bytes(const AttendShared<T>& shared) {
@@ -90,6 +94,7 @@ void DecodeFold<T>::start(std::int64_t batch, std::int64_t row, std::int64_t row
   batch_ = batch;
   row_ = row;
   rows_ = rows;
+  padded_ = functions_.padded_rows(rows);
   keys_ = keys;
   next_ = next;
   scale_in_q_ = 0;
@@ -104,25 +109,29 @@ void DecodeFold<T>::start(std::int64_t batch, std::int64_t row, std::int64_t row
 template <class T>
 void DecodeFold<T>::start_again() {
   std::fill_n(state_.reference, rows_, kNoReference<T>);
+  // Rows that pad weigh 0, also where a program leaves their scores alone.
+  std::fill(state_.reference + rows_, state_.reference + padded_, -kMinusInfinity<T>);
+  if (padded_ > rows_) std::fill_n(work_.scores, padded_ * kDecodeBlock, T{0});
   std::fill_n(state_.total, rows_, 0.0);
-  std::fill_n(state_.output, rows_ * state_.output_stride, T{0});
+  std::fill_n(state_.output, padded_ * state_.output_stride, T{0});
 }
 
 template <class T>
 const T* DecodeFold<T>::queries(double scale) {
   T* const packed = scale == 1 ? work_.q_plain : work_.q_scaled;
   if (scale == 1 ? plain_packed_ : scale == scale_in_q_) return packed;
-  std::fill_n(packed, rows_ * work_.q_stride, T{0});
+  const std::int64_t together = functions_.together(padded_), line = padded_ * together;
+  std::fill_n(packed, (inner() + together - 1) / together * line, T{0});
   const TensorRows<const T> from = queries_of_batch();
   for (std::int64_t r = 0; r < rows_; ++r) {
     const T* const row = from.data + from.axes.offset(row_ + r, from.strides);
-    T* const to = packed + r * work_.q_stride;
-    if (from.dense) {
-      for (std::int64_t i = 0; i < inner(); ++i) to[i] = row[i] * static_cast<T>(scale);
-      continue;
-    }
-    for (std::int64_t i = 0; i < inner(); ++i) {
-      to[i] = row[from.elements[static_cast<std::size_t>(i)]] * static_cast<T>(scale);
+    T* to = packed + r * together;
+    for (std::int64_t i = 0; i < inner(); i += together, to += line) {
+      const std::int64_t count = std::min(together, inner() - i);
+      for (std::int64_t e = 0; e < count; ++e) {
+        const std::int64_t at = from.dense ? i + e : from.elements[static_cast<std::size_t>(i + e)];
+        to[e] = row[at] * static_cast<T>(scale);
+      }
     }
   }
   if (scale == 1) {
@@ -159,62 +168,64 @@ void DecodeFold<T>::add(std::span<const Segment> segments, std::int64_t first, s
 }
 
 template <class T>
-void DecodeFold<T>::scale_row(std::int64_t row, T factor) {
-  state_.total[row] *= static_cast<double>(factor);
-  shared_.functions.multiply(state_.output + row * state_.output_stride, state_.output_stride,
-                             factor);
+void DecodeFold<T>::raise_references(std::int64_t n) {
+  std::array<T, kDecodeRows> largest;
+  functions_.largest(work_.scores, n, padded_, largest.data());
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const T reference = std::ceil(largest[static_cast<std::size_t>(r)]);
+    if (!(reference > state_.reference[r])) continue;
+    if (state_.total[r] != 0) {
+      const T factor = std::exp2(state_.reference[r] - reference);
+      state_.total[r] *= static_cast<double>(factor);
+      shared_.functions.multiply(state_.output + r * state_.output_stride, state_.output_stride,
+                                 factor);
+    }
+    state_.reference[r] = reference;
+  }
 }
 
 template <class T>
 void DecodeFold<T>::add_block(const ScoreForm& form, std::int64_t key, std::int64_t keys,
                               const Place& ahead) {
-  const kernel::DecodeFunctions<T>& functions = shared_.frame.kernels.decode.template of<T>();
   const bool plain = form.plain() && form.cap == 0;
-  T* const dots = plain ? work_.scores : work_.dots;
+  T *const scores = work_.scores, *const dots = plain ? scores : work_.dots;
   kernel::DecodeScores<T> block{
       .q = queries(plain ? form.factor * std::numbers::log2e : 1),
-      .q_stride = work_.q_stride,
       .k = rows_from(keys_.k, key),
       .inner = inner(),
       .keys = keys,
-      .rows = rows_,
+      .rows = padded_,
       .out = dots,
-      .out_stride = kDecodeBlock,
   };
   if (ahead.count > 0) {
     block.ahead = rows_from(ahead.keys.k, ahead.key);
     block.ahead_rows = ahead.count;
   }
-  functions.scores(block);
-  const std::int64_t padded = whole_lines<T>(keys);
+  functions_.scores(block);
   if (!plain) {
     const kernel::TileProgram& program =
         form.linear ? *shared_.scores.general().program : *form.program;
     if (prepared_ != &program) program.prepare(work_.program, program.capacity());
     prepared_ = &program;
     shared_.scores.evaluate(program, {batch_, row_, rows_, key, keys},
-                            reinterpret_cast<const std::byte*>(dots),
-                            {.key = 1, .row = kDecodeBlock},
-                            reinterpret_cast<std::byte*>(work_.scores), sizeof(T), work_.program);
+                            reinterpret_cast<const std::byte*>(dots), {.key = padded_, .row = 1},
+                            reinterpret_cast<std::byte*>(scores), sizeof(T), work_.program);
   }
+  const std::int64_t size = keys * padded_, n = whole_lines<T>(size);
+  std::fill(scores + size, scores + n, kMinusInfinity<T>);
+  if (!plain) functions_.to_base_2(scores, n);
+  raise_references(n);
+  std::array<T, kDecodeRows> sums;
+  functions_.weigh(scores, n, padded_, state_.reference, sums.data());
   for (std::int64_t r = 0; r < rows_; ++r) {
-    T* const scores = work_.scores + r * kDecodeBlock;
-    std::fill(scores + keys, scores + padded, kMinusInfinity<T>);
-    if (!plain) functions.to_base_2(scores, padded);
-    const T reference = std::ceil(functions.largest(scores, padded));
-    if (reference > state_.reference[r]) {
-      if (state_.total[r] != 0) scale_row(r, std::exp2(state_.reference[r] - reference));
-      state_.reference[r] = reference;
-    }
-    state_.total[r] += static_cast<double>(functions.weigh(scores, padded, state_.reference[r]));
+    state_.total[r] += static_cast<double>(sums[static_cast<std::size_t>(r)]);
   }
   kernel::DecodeValues<T> values{
-      .weights = work_.scores,
-      .weights_stride = kDecodeBlock,
+      .weights = scores,
       .v = rows_from(keys_.v, key),
       .columns = columns(),
       .keys = keys,
-      .rows = rows_,
+      .rows = padded_,
       .out = state_.output,
       .out_stride = state_.output_stride,
   };
@@ -222,7 +233,7 @@ void DecodeFold<T>::add_block(const ScoreForm& form, std::int64_t key, std::int6
     values.ahead = rows_from(ahead.keys.v, ahead.key);
     values.ahead_rows = ahead.count;
   }
-  functions.values(values);
+  functions_.values(values);
 }
 
 template <class T>

@@ -42,10 +42,11 @@ class DecodeFold {
   /// The rows of q, scaled.
   const T* queries(double scale);
   void add_block(const ScoreForm& form, std::int64_t key, std::int64_t keys, const Place& ahead);
-  void scale_row(std::int64_t row, T factor);
+  /// To those of the n scores of a block.
+  void raise_references(std::int64_t n);
 
   struct State {
-    T *reference, *output;  // by row; [row][output_stride]
+    T *reference, *output;  // by row; [row][output_stride]; rows are padded
     double* total;
     std::int64_t output_stride;
     std::size_t bytes;
@@ -54,7 +55,6 @@ class DecodeFold {
   struct Work {
     T *q_scaled, *q_plain, *scores, *dots;
     std::byte* program;
-    std::int64_t q_stride;
     std::size_t bytes;
     Work(const AttendShared<T>& shared, std::byte* memory);
   };
@@ -62,7 +62,9 @@ class DecodeFold {
   const AttendShared<T>& shared_;
   const State state_;
   const Work work_;
+  const kernel::DecodeFunctions<T>& functions_;
   std::int64_t batch_ = 0, row_ = 0, rows_ = 0;
+  std::int64_t padded_ = 0;  // rows that kernels see
   StoredKeys keys_, next_;
   double scale_in_q_ = 0;  // 0: not packed
   bool plain_packed_ = false;

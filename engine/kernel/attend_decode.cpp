@@ -8,6 +8,8 @@
 #include <hwy/highway.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <limits>
 
 #include "attend-inl.h"
@@ -24,19 +26,39 @@ template <class T>
 using Vector = hn::Vec<Tag<T>>;
 template <class T>
 inline constexpr std::int64_t kLanes = hn::MaxLanes(Tag<T>());
-constexpr int kKeys = static_cast<int>(kDecodeKeys);
 
-// Rows of a register tile: up to 16 accumulators on 32 registers, 8 on 16. All rows at once where
-// that fits: what is stored narrower is widened once, and lines are asked for evenly.
+// Accumulators of a tile of scores: kVectors of rows for each of kKeys; of one of values: rows by
+// vectors of columns. 16 on 32 registers, 8 on 16.
 #if HWY_TARGET == HWY_AVX3
-constexpr int kMostRows = 8;
+constexpr int kKeys = 8, kMostRows = 8;
 #else
-constexpr int kMostRows = 2;
+constexpr int kKeys = 4, kMostRows = 2;
 #endif
+constexpr int kVectors = 2;
+static_assert(kDecodeKeys % kKeys == 0);
 constexpr int kMostColumns = 4;  // vectors
-/// Keys, or vectors of columns, of a tile of so many rows.
-constexpr int beside(int rows) { return rows > 4 ? 2 : 4; }
-static_assert(beside(1) == kKeys && beside(1) == kMostColumns);
+constexpr int columns_beside(int rows) { return rows > 4 ? 2 : 4; }
+
+/// Elements of a row that lie side by side in a vector of several rows: one block of 128 bits,
+/// which keys are broadcast in as they lie.
+#if HWY_TARGET == HWY_SCALAR
+template <class T>
+constexpr std::int64_t kElements = 1;
+#else
+template <class T>
+constexpr std::int64_t kElements = 16 / sizeof(T);
+#endif
+template <class T>
+constexpr std::int64_t kRowsOfVector = kLanes<T> / kElements<T>;
+
+// As few rows as fill one vector take two of half as many instead, since a load for every product
+// is one too many: 43 cycles a key instead of 51, 52 instead of 61 where keys are widened (d =
+// 128).
+#if HWY_TARGET == HWY_AVX3
+constexpr bool kSplitFew = true;
+#else
+constexpr bool kSplitFew = false;
+#endif
 
 /// Asks the lines of rows into L2, in order of address whatever order the tiles read in: memory and
 /// its prefetchers follow that alone. Four rows side by side come at 4 GB/s on a core of an EPYC,
@@ -86,74 +108,84 @@ class LinesAhead {
   const char* at_ = nullptr;
 };
 
-#if HWY_TARGET != HWY_SCALAR
-/// Adds the upper halves to the lower ones down to one block of 128 bits.
-template <class D>
-HWY_INLINE auto sum_of_blocks(D d, hn::Vec<D> x) {
-  if constexpr (hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) <= 16) {
-    static_cast<void>(d);
-    return x;
-  } else {
-    const hn::Half<D> half;
-    return sum_of_blocks(half, hn::Add(hn::LowerHalf(half, x), hn::UpperHalf(half, x)));
-  }
-}
-
-#endif
-
-#if HWY_TARGET != HWY_SCALAR
-/// The sums of the lanes of four vectors of f32, or of two of f64, in one block of 128 bits.
-template <class T, class... V>
-HWY_INLINE auto sums_of(Vector<T> a, Vector<T> b, V... others) {
+/// Lane `e` of block `g`: the sum of block `g` of x[e].
+template <class T>
+HWY_INLINE Vector<T> sums_of_blocks(const Vector<T>* x) {
   const Tag<T> d;
-  const auto pair = [d](Vector<T> x, Vector<T> y) HWY_ATTR {
-    return hn::Add(hn::InterleaveLower(d, x, y), hn::InterleaveUpper(d, x, y));
+#if HWY_TARGET == HWY_SCALAR
+  static_cast<void>(d);
+  return x[0];
+#else
+  const auto pair = [d](Vector<T> a, Vector<T> b) HWY_ATTR {
+    return hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
   };
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (sizeof(T) == 8) {
+    return pair(x[0], x[1]);
+  } else {
     const hn::Repartition<double, Tag<T>> wide;
-    const auto ab = hn::BitCast(wide, pair(a, b)), cd = hn::BitCast(wide, pair(others...));
+    const auto ab = hn::BitCast(wide, pair(x[0], x[1])), cd = hn::BitCast(wide, pair(x[2], x[3]));
     const auto low = hn::BitCast(d, hn::InterleaveLower(wide, ab, cd));
     const auto high = hn::BitCast(d, hn::InterleaveUpper(wide, ab, cd));
-    return sum_of_blocks(d, hn::Add(low, high));
-  } else {
-    return sum_of_blocks(d, pair(a, b));
+    return hn::Add(low, high);
   }
-}
 #endif
+}
 
-/// out[r, j] = sum of the lanes of x[r][j]; K is 4, or 2 in tiles of more rows.
-template <class T, int R, int K>
-HWY_INLINE void store_sums(const Vector<T> (&x)[R][K], T* out, std::int64_t stride) {
-#if HWY_TARGET == HWY_SCALAR
-  for (int r = 0; r < R; ++r) {
-    for (int j = 0; j < K; ++j) out[r * stride + j] = hn::GetLane(x[r][j]);
+/// A block of keys in all blocks of a vector; twice as wide a one where rows are split.
+template <class T, bool kSplit>
+HWY_INLINE Vector<T> load_broadcast(const T* from) {
+  const Tag<T> d;
+#if HWY_TARGET == HWY_AVX3
+  if constexpr (kSplit) {
+    if constexpr (sizeof(T) == 4) {
+      return Vector<T>{_mm512_broadcast_f32x8(_mm256_loadu_ps(from))};
+    } else {
+      return Vector<T>{_mm512_broadcast_f64x4(_mm256_loadu_pd(from))};
+    }
+  }
+#endif
+  return hn::LoadDup128(d, from);
+}
+
+/// The sums of pairs of blocks: of a in the lower half, of b in the upper one.
+template <class T>
+HWY_INLINE Vector<T> sums_of_pairs(Vector<T> a, Vector<T> b) {
+#if HWY_TARGET == HWY_AVX3
+  constexpr int kEven = 0x88, kOdd = 0xdd;
+  if constexpr (sizeof(T) == 4) {
+    return hn::Add(Vector<T>{_mm512_shuffle_f32x4(a.raw, b.raw, kEven)},
+                   Vector<T>{_mm512_shuffle_f32x4(a.raw, b.raw, kOdd)});
+  } else {
+    return hn::Add(Vector<T>{_mm512_shuffle_f64x2(a.raw, b.raw, kEven)},
+                   Vector<T>{_mm512_shuffle_f64x2(a.raw, b.raw, kOdd)});
   }
 #else
-  const hn::CappedTag<T, 2> two;
-  if constexpr (sizeof(T) == 8) {
-    HWY_UNROLL(8)
-    for (int r = 0; r < R; ++r) {
-      HWY_UNROLL(2)
-      for (int j = 0; j < K; j += 2) {
-        hn::StoreU(sums_of<T>(x[r][j], x[r][j + 1]), two, out + r * stride + j);
-      }
-    }
-  } else if constexpr (K == 4) {
-    const hn::CappedTag<T, 4> four;
-    HWY_UNROLL(4)
-    for (int r = 0; r < R; ++r) {
-      hn::StoreU(sums_of<T>(x[r][0], x[r][1], x[r][2], x[r][3]), four, out + r * stride);
-    }
-  } else {
-    HWY_UNROLL(4)
-    for (int r = 0; r < R; r += 2) {
-      const int next = r + 1 < R ? r + 1 : r;
-      const auto sums = sums_of<T>(x[r][0], x[r][1], x[next][0], x[next][1]);
-      hn::StoreU(hn::LowerHalf(two, sums), two, out + r * stride);
-      hn::StoreU(hn::UpperHalf(two, sums), two, out + next * stride);
-    }
-  }
+  return hn::Add(a, b);
 #endif
+}
+
+/// out[e][g] = lane `e` of block `g`, with rows `stride` apart.
+template <class T>
+HWY_INLINE void store_transposed(Vector<T> x, T* out, std::int64_t stride) {
+  const Tag<T> d;
+  constexpr std::int64_t kG = kRowsOfVector<T>, kE = kElements<T>;
+  HWY_ALIGN T lanes[kG * kE];
+#if HWY_TARGET != HWY_SCALAR
+  using Index = hn::TFromD<hn::RebindToSigned<Tag<T>>>;
+  HWY_ALIGN static constexpr auto kFrom = [] {
+    std::array<Index, kG * kE> from{};
+    for (std::int64_t i = 0; i < kG * kE; ++i) {
+      from[static_cast<std::size_t>(i)] = static_cast<Index>(i % kG * kE + i / kG);
+    }
+    return from;
+  }();
+  if constexpr (kG > 1) x = hn::TableLookupLanes(x, hn::SetTableIndices(d, kFrom.data()));
+#endif
+  hn::Store(x, d, lanes);
+  HWY_UNROLL(4)
+  for (std::int64_t e = 0; e < kE; ++e) {
+    std::memcpy(out + e * stride, lanes + e * kG, sizeof(T) * static_cast<std::size_t>(kG));
+  }
 }
 
 /// Calls f with the type of stored rows.
@@ -166,62 +198,134 @@ HWY_INLINE void with_stored_type(const StoredRows& rows, const F& f) {
   f(std::type_identity<T>());
 }
 
-/// Scores of R rows with K keys, which may be the same.
-template <class T, class S, int R, int K>
-HWY_INLINE void score_tile(const DecodeScores<T>& block, std::int64_t row, std::int64_t key,
-                           LinesAhead<S>& ahead) {
-  const Tag<T> d;
-  constexpr std::int64_t N = kLanes<T>;
-  const S* keys[K];
-  HWY_UNROLL(4)
-  for (int j = 0; j < K; ++j) {
-    keys[j] = static_cast<const S*>(block.k.data) + block.k.at[HWY_MIN(key + j, block.keys - 1)];
-  }
-  Vector<T> sum[R][K];
-  HWY_UNROLL(8)
-  for (int r = 0; r < R; ++r) {
+/// Keys of another type are widened in L1, by as many elements as there are steps for: while one
+/// chunk is multiplied the next one is widened, a key a step.
+template <class T>
+struct WidenedKeys {
+  static constexpr std::int64_t kChunk = kKeys * kElements<T>;
+  HWY_ALIGN T chunks[2][kKeys][kChunk];
+  int at = 0;  // the chunk that has been widened
+
+  template <class S>
+  HWY_INLINE void widen_next(const S* from, int key) {
+    const hn::CappedTag<T, kChunk> d;
     HWY_UNROLL(4)
-    for (int j = 0; j < K; ++j) sum[r][j] = hn::Zero(d);
+    for (std::int64_t c = 0; c < kChunk; c += static_cast<std::int64_t>(hn::MaxLanes(d))) {
+      hn::Store(load_as(d, from + c), d, chunks[1 - at][key] + c);
+    }
   }
-  const T* const q = block.q + row * block.q_stride;
-  const std::int64_t q_stride = block.q_stride;
-  const auto add = [&](std::int64_t i, const Vector<T>(&x)[K]) HWY_ATTR {
+};
+
+/// Scores of V vectors of rows with kKeys keys, which may be the same. `next` are the keys of the
+/// next tile. Split: the rows of one vector in V.
+template <class T, class S, int V, bool kSplit>
+HWY_NOINLINE void score_tile(const DecodeScores<T>& block, std::int64_t row, std::int64_t key,
+                             std::int64_t next, LinesAhead<S>& ahead, WidenedKeys<T>& widened) {
+  const Tag<T> d;
+  constexpr std::int64_t N = kLanes<T>, E = kElements<T> * (kSplit ? V : 1),
+                         kChunk = WidenedKeys<T>::kChunk;
+  const auto row_of = [&](std::int64_t j) HWY_ATTR {
+    return static_cast<const S*>(block.k.data) + block.k.at[HWY_MIN(j, block.keys - 1)];
+  };
+  const S* keys[kKeys];
+  HWY_UNROLL(8)
+  for (int j = 0; j < kKeys; ++j) keys[j] = row_of(key + j);
+  Vector<T> sum[V][kKeys];
+  HWY_UNROLL(2)
+  for (int v = 0; v < V; ++v) {
     HWY_UNROLL(8)
-    for (int r = 0; r < R; ++r) {
-      const auto query = hn::Load(d, q + r * q_stride + i);
-      HWY_UNROLL(4)
-      for (int j = 0; j < K; ++j) sum[r][j] = hn::MulAdd(query, x[j], sum[r][j]);
+    for (int j = 0; j < kKeys; ++j) sum[v][j] = hn::Zero(d);
+  }
+  const T* q = block.q + row * E;
+  const std::int64_t q_step = block.rows * E;
+  const auto add = [&](const auto& key_at) HWY_ATTR {
+    Vector<T> query[V];
+    HWY_UNROLL(2)
+    for (int v = 0; v < V; ++v) query[v] = hn::Load(d, q + v * N);
+    q += q_step;
+    HWY_UNROLL(8)
+    for (int j = 0; j < kKeys; ++j) {
+      const auto x = load_broadcast<T, kSplit>(key_at(j));
+      HWY_UNROLL(2)
+      for (int v = 0; v < V; ++v) sum[v][j] = hn::MulAdd(query[v], x, sum[v][j]);
     }
   };
+  constexpr std::int64_t kBytes = kKeys * E * sizeof(S);
   std::int64_t i = 0;
-  for (; i + N <= block.inner; i += N) {
-    Vector<T> x[K];
-    HWY_UNROLL(4)
-    for (int j = 0; j < K; ++j) x[j] = load_as(d, keys[j] + i);
-    if (row == 0) ahead.template fetch<K * N * sizeof(S)>(i / N);
-    add(i, x);
+  if constexpr (std::is_same_v<S, T>) {
+    for (; i + E <= block.inner; i += E) {
+      if (row == 0) ahead.template fetch<kBytes>(i / E);
+      add([&](int j) HWY_ATTR { return keys[j] + i; });
+    }
+  } else {
+    const std::int64_t whole = block.inner / kChunk * kChunk;
+    for (; i < whole; i += kChunk) {
+      const bool last = i + kChunk == whole;
+      const T(*const chunk)[kChunk] = widened.chunks[widened.at];
+      HWY_UNROLL(8)
+      for (int step = 0; step < kChunk / E; ++step) {
+        if (row == 0) ahead.template fetch<kBytes>(step);
+        constexpr int kAtOnce = static_cast<int>(kKeys * E / kChunk);
+        HWY_UNROLL(2)
+        for (int j = step * kAtOnce; j < (step + 1) * kAtOnce; ++j) {
+          widened.widen_next(last ? row_of(next + j) : keys[j] + i + kChunk, j);
+        }
+        add([&](int j) HWY_ATTR { return chunk[j] + step * E; });
+      }
+      widened.at = 1 - widened.at;
+    }
   }
   if (i < block.inner) {
-    Vector<T> x[K];
-    for (int j = 0; j < K; ++j) x[j] = load_part_as(d, keys[j] + i, block.inner - i);
-    if (row == 0) ahead.template fetch<K * N * sizeof(S)>(i / N);
-    add(i, x);
+    const std::int64_t left = block.inner - i;
+    HWY_ALIGN T rest[kKeys][kChunk];
+    for (int j = 0; j < kKeys; ++j) {
+      for (std::int64_t c = 0; c < (left + E - 1) / E * E; ++c) {
+        rest[j][c] = c < left ? static_cast<T>(widen(keys[j][i + c])) : T{0};
+      }
+    }
+    for (std::int64_t c = 0; c < left; c += E) {
+      if (row == 0) ahead.template fetch<kBytes>(c / E);
+      add([&](int j) HWY_ATTR { return rest[j] + c; });
+    }
   }
-  store_sums<T>(sum, block.out + row * block.out_stride + key, block.out_stride);
+  const auto store = [&](const Vector<T>* sums, std::int64_t at) HWY_ATTR {
+    constexpr int kTogether = static_cast<int>(kElements<T>);
+    HWY_UNROLL(8)
+    for (int j = 0; j < kKeys; j += kTogether) {
+      store_transposed<T>(sums_of_blocks<T>(sums + j), block.out + (key + j) * block.rows + at,
+                          block.rows);
+    }
+  };
+  if constexpr (kSplit) {
+    Vector<T> sums[kKeys];
+    HWY_UNROLL(8)
+    for (int j = 0; j < kKeys; ++j) sums[j] = sums_of_pairs<T>(sum[0][j], sum[1][j]);
+    store(sums, row);
+  } else {
+    HWY_UNROLL(2)
+    for (int v = 0; v < V; ++v) store(sum[v], row + v * kRowsOfVector<T>);
+  }
 }
 
-/// Calls f<R>(row) for groups of at most kMostRows rows.
-template <int R, class F>
-HWY_INLINE void last_rows(std::int64_t row, std::int64_t rows, const F& f) {
-  if constexpr (R > 0) {
-    if (rows == R) return f(std::integral_constant<int, R>(), row);
-    last_rows<R - 1>(row, rows, f);
+template <class T, class S, int V, bool kSplit = false>
+void score_tiles(const DecodeScores<T>& block) {
+  constexpr std::int64_t kRows = (kSplit ? 1 : V) * kRowsOfVector<T>;
+  LinesAhead<S> ahead(block.ahead, block.ahead_rows, block.inner, 0);
+  WidenedKeys<T> widened;
+  if constexpr (!std::is_same_v<S, T>) {
+    if (block.inner >= WidenedKeys<T>::kChunk) {
+      for (std::int64_t j = 0; j < HWY_MIN(block.keys, kKeys); ++j) {
+        widened.widen_next(static_cast<const S*>(block.k.data) + block.k.at[j],
+                           static_cast<int>(j));
+      }
+      widened.at = 1;
+    }
   }
-}
-template <class F>
-HWY_INLINE void each_rows(std::int64_t rows, const F& f) {
-  for (std::int64_t row = 0; row < rows; row += kMostRows) {
-    last_rows<kMostRows>(row, HWY_MIN(rows - row, std::int64_t{kMostRows}), f);
+  for (std::int64_t key = 0; key < block.keys; key += kKeys) {
+    for (std::int64_t row = 0; row < block.rows; row += kRows) {
+      const std::int64_t next = row + kRows < block.rows ? key : key + kKeys;
+      score_tile<T, S, V, kSplit>(block, row, key, next, ahead, widened);
+    }
   }
 }
 
@@ -229,14 +333,10 @@ template <class T>
 void scores(const DecodeScores<T>& block) noexcept {
   const FlushDenormals mode;
   with_stored_type<T>(block.k, [&]<class S>(std::type_identity<S>) HWY_ATTR {
-    LinesAhead<S> ahead(block.ahead, block.ahead_rows, block.inner, 0);
-    for (std::int64_t key = 0; key < block.keys; key += kKeys) {
-      each_rows(block.rows, [&](auto count, std::int64_t row) HWY_ATTR {
-        constexpr int R = decltype(count)::value, K = beside(R);
-        for (std::int64_t k = key; k < HWY_MIN(key + kKeys, block.keys); k += K) {
-          score_tile<T, S, R, K>(block, row, k, ahead);
-        }
-      });
+    if (block.rows == kRowsOfVector<T>) {
+      score_tiles<T, S, kSplitFew ? kVectors : 1, kSplitFew>(block);
+    } else {
+      score_tiles<T, S, kVectors>(block);
     }
   });
 }
@@ -253,11 +353,11 @@ HWY_NOINLINE void value_tile(const DecodeValues<T>& block, std::int64_t row, std
     HWY_UNROLL(4)
     for (int c = 0; c < C; ++c) sum[r][c] = hn::Load(d, out + r * block.out_stride + c * N);
   }
-  const T* const weights = block.weights + row * block.weights_stride;
-  const std::int64_t stride = block.weights_stride, rest = block.columns - column;
+  const T* weights = block.weights + row;
+  const std::int64_t stride = block.rows, rest = block.columns - column;
   LinesAhead<S> ahead(block.ahead, row == 0 ? block.ahead_rows : 0, block.columns,
                       column * static_cast<std::int64_t>(sizeof(S)) * block.keys / 64);
-  for (std::int64_t j = 0; j < block.keys; ++j) {
+  for (std::int64_t j = 0; j < block.keys; ++j, weights += stride) {
     const S* const values = static_cast<const S*>(block.v.data) + block.v.at[j] + column;
     Vector<T> x[C];
     if (HWY_LIKELY(rest >= C * N)) {
@@ -272,7 +372,7 @@ HWY_NOINLINE void value_tile(const DecodeValues<T>& block, std::int64_t row, std
     ahead.template fetch<C * N * sizeof(S)>(j);
     HWY_UNROLL(8)
     for (int r = 0; r < R; ++r) {
-      const auto weight = hn::Set(d, weights[r * stride + j]);
+      const auto weight = hn::Set(d, weights[r]);
       HWY_UNROLL(4)
       for (int c = 0; c < C; ++c) sum[r][c] = hn::MulAdd(weight, x[c], sum[r][c]);
     }
@@ -284,38 +384,61 @@ HWY_NOINLINE void value_tile(const DecodeValues<T>& block, std::int64_t row, std
   }
 }
 
-template <class T>
-void values(const DecodeValues<T>& block) noexcept {
-  const FlushDenormals mode;
+/// The largest tile of R rows, a power of two, or fewer that divides the rows.
+template <class T, class S, int R>
+void value_rows(const DecodeValues<T>& block) {
+  if constexpr (R > 1) {
+    if (block.rows < R) return value_rows<T, S, R / 2>(block);
+  }
   constexpr std::int64_t N = kLanes<T>;
-  with_stored_type<T>(block.v, [&]<class S>(std::type_identity<S>) HWY_ATTR {
-    for (std::int64_t column = 0; column < block.columns;) {
-      const bool wide = block.columns - column >= kMostColumns * N;
-      each_rows(block.rows, [&](auto count, std::int64_t row) HWY_ATTR {
-        constexpr int R = decltype(count)::value;
-        if (wide) {
-          constexpr int C = beside(R);
-          for (int c = 0; c < kMostColumns; c += C) {
-            value_tile<T, S, R, C>(block, row, column + c * N);
-          }
-        } else {
-          value_tile<T, S, R, 1>(block, row, column);
-        }
-      });
-      column += wide ? kMostColumns * N : N;
+  constexpr int C = columns_beside(R);
+  std::int64_t column = 0;
+  for (; block.columns - column >= kMostColumns * N; column += kMostColumns * N) {
+    for (std::int64_t row = 0; row < block.rows; row += R) {
+      for (int c = 0; c < kMostColumns; c += C) {
+        value_tile<T, S, R, C>(block, row, column + c * N);
+      }
     }
-  });
+  }
+  for (; column < block.columns; column += N) {
+    for (std::int64_t row = 0; row < block.rows; row += R) {
+      value_tile<T, S, R, 1>(block, row, column);
+    }
+  }
 }
 
 template <class T>
-T largest(const T* scores, std::int64_t n) noexcept {
+void values(const DecodeValues<T>& block) noexcept {
+  const FlushDenormals mode;
+  with_stored_type<T>(block.v, [&]<class S>(std::type_identity<S>)
+                                   HWY_ATTR { value_rows<T, S, kMostRows>(block); });
+}
+
+/// Calls f(first, step) for each vector of lanes that belong to the same rows: n elements of
+/// [position][rows], of which the vectors at first, first + step ...
+template <class T, class F>
+HWY_INLINE void each_vector_of_rows(std::int64_t rows, const F& f) {
+  const std::int64_t step = HWY_MAX(rows, kLanes<T>);
+  for (std::int64_t first = 0; first < step; first += kLanes<T>) f(first, step);
+}
+
+template <class T>
+void largest(const T* scores, std::int64_t n, std::int64_t rows, T* largest) noexcept {
   const Tag<T> d;
-  auto most = hn::Set(d, -std::numeric_limits<T>::infinity());
-  for (std::int64_t i = 0; i < n; i += kLanes<T>) {
-    const auto x = hn::Load(d, scores + i);
-    most = hn::IfThenElse(hn::Gt(x, most), x, most);
-  }
-  return hn::GetLane(hn::MaxOfLanes(d, most));
+  each_vector_of_rows<T>(rows, [&](std::int64_t first, std::int64_t step) HWY_ATTR {
+    auto most = hn::Set(d, -std::numeric_limits<T>::infinity());
+    for (std::int64_t i = first; i < n; i += step) {
+      const auto x = hn::Load(d, scores + i);
+      most = hn::IfThenElse(hn::Gt(x, most), x, most);
+    }
+    HWY_ALIGN T lanes[kLanes<T>];
+    hn::Store(most, d, lanes);
+    for (std::int64_t r = 0; r < HWY_MIN(rows, kLanes<T>); ++r) {
+      T all = lanes[r];
+      for (std::int64_t i = r + rows; i < kLanes<T>; i += rows) all = HWY_MAX(all, lanes[i]);
+      largest[first + r] = all;
+    }
+  });
 }
 
 template <class T>
@@ -333,22 +456,34 @@ void to_base_2(T* scores, std::int64_t n) noexcept {
 }
 
 template <class T>
-T weigh(T* scores, std::int64_t n, T reference) noexcept {
+void weigh(T* scores, std::int64_t n, std::int64_t rows, const T* reference, T* sums) noexcept {
   const FlushDenormals mode;
   const Tag<T> d;
-  const auto least = hn::Set(d, reference);
-  auto sum = hn::Zero(d);
-  for (std::int64_t i = 0; i < n; i += kLanes<T>) {
-    const auto weight = exp2_score(d, hn::Sub(hn::Load(d, scores + i), least));
-    sum = hn::Add(sum, weight);
-    hn::Store(weight, d, scores + i);
-  }
-  return hn::GetLane(hn::SumOfLanes(d, sum));
+  each_vector_of_rows<T>(rows, [&](std::int64_t first, std::int64_t step) HWY_ATTR {
+    HWY_ALIGN T lanes[kLanes<T>];
+    for (std::int64_t i = 0; i < kLanes<T>; ++i) lanes[i] = reference[first + i % rows];
+    const auto least = hn::Load(d, lanes);
+    auto sum = hn::Zero(d);
+    for (std::int64_t i = first; i < n; i += step) {
+      const auto weight = exp2_score(d, hn::Sub(hn::Load(d, scores + i), least));
+      sum = hn::Add(sum, weight);
+      hn::Store(weight, d, scores + i);
+    }
+    hn::Store(sum, d, lanes);
+    for (std::int64_t r = 0; r < HWY_MIN(rows, kLanes<T>); ++r) {
+      T all = lanes[r];
+      for (std::int64_t i = r + rows; i < kLanes<T>; i += rows) all += lanes[i];
+      sums[first + r] = all;
+    }
+  });
 }
 
 template <class T>
 void set(DecodeFunctions<T>& functions) {
-  functions = {.scores = scores<T>,
+  functions = {.vector_rows = kRowsOfVector<T>,
+               .together_of_few = kElements<T> * (kSplitFew ? kVectors : 1),
+               .together_of_more = kElements<T>,
+               .scores = scores<T>,
                .largest = largest<T>,
                .to_base_2 = to_base_2<T>,
                .weigh = weigh<T>,

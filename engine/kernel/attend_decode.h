@@ -17,24 +17,24 @@ struct StoredRows {
   const std::int64_t* at = nullptr;
 };
 
-/// out[r, j] = sum_i q[r, i] k[j, i].
+/// Keys whose scores are computed together.
+inline constexpr std::int64_t kDecodeKeys = 8;
+
+/// out[j, r] = sum_i q[r, i] k[j, i].
 template <class T>
 struct DecodeScores {
-  const T* q = nullptr;  // [rows][q_stride], zeros behind `inner`
-  std::int64_t q_stride = 0;
+  const T* q = nullptr;  // [i / e][rows][e] for e = together(rows), zeros behind `inner`
   StoredRows k;
   std::int64_t inner = 0, keys = 0, rows = 0;
-  T* out = nullptr;  // [rows][out_stride]; up to kDecodeKeys - 1 scores behind the last are spoilt
-  std::int64_t out_stride = 0;
+  T* out = nullptr;       // [keys][rows]; scores of up to kDecodeKeys - 1 keys more are spoilt
   StoredRows ahead = {};  // of k's type, asked into L2 meanwhile
   std::int64_t ahead_rows = 0;
 };
 
-/// out[r, c] += sum_j weights[r, j] v[j, c].
+/// out[r, c] += sum_j weights[j, r] v[j, c].
 template <class T>
 struct DecodeValues {
-  const T* weights = nullptr;  // [rows][weights_stride]
-  std::int64_t weights_stride = 0;
+  const T* weights = nullptr;  // [keys][rows]
   StoredRows v;
   std::int64_t columns = 0, keys = 0, rows = 0;
   T* out = nullptr;  // [rows][out_stride]: whole vectors
@@ -43,21 +43,33 @@ struct DecodeValues {
   std::int64_t ahead_rows = 0;
 };
 
-/// Keys whose scores are computed together.
-inline constexpr std::int64_t kDecodeKeys = 4;
-
 /// The kernels of one element type; denormals as in AttendFunctions. Arrays are aligned to a cache
-/// line and their strides whole lines; `n` counts whole vectors.
+/// line and strides whole lines. `rows` are padded: a power of two, at least vector_rows. `n`
+/// counts whole vectors of scores, [key][rows].
 template <class T>
 struct DecodeFunctions {
+  std::int64_t vector_rows = 1;  // least rows
+  // Elements of a row of q that lie side by side, for vector_rows rows and for more.
+  std::int64_t together_of_few = 1, together_of_more = 1;
   void (*scores)(const DecodeScores<T>& block) noexcept = nullptr;
-  /// Largest of n scores; NaN never wins over a number.
-  T (*largest)(const T* scores, std::int64_t n) noexcept = nullptr;
+  /// largest[r] = the largest score of a row; NaN never wins over a number.
+  void (*largest)(const T* scores, std::int64_t n, std::int64_t rows,
+                  T* largest) noexcept = nullptr;
   /// x[i] = x[i] log2(e), bounded so that a finite score stays finite.
   void (*to_base_2)(T* scores, std::int64_t n) noexcept = nullptr;
-  /// x[i] = 2^(x[i] - reference); returns their sum.
-  T (*weigh)(T* scores, std::int64_t n, T reference) noexcept = nullptr;
+  /// x[j, r] = 2^(x[j, r] - reference[r]); sums[r] = their sum.
+  void (*weigh)(T* scores, std::int64_t n, std::int64_t rows, const T* reference,
+                T* sums) noexcept = nullptr;
   void (*values)(const DecodeValues<T>& block) noexcept = nullptr;
+
+  std::int64_t together(std::int64_t rows) const noexcept {
+    return rows == vector_rows ? together_of_few : together_of_more;
+  }
+  std::int64_t padded_rows(std::int64_t rows) const noexcept {
+    std::int64_t padded = vector_rows;
+    while (padded < rows) padded *= 2;
+    return padded;
+  }
 };
 
 struct DecodeKernels {

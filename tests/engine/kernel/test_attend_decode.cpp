@@ -38,32 +38,38 @@ std::vector<std::int64_t> backwards(std::int64_t keys, std::int64_t size) {
   return at;
 }
 
+constexpr std::int64_t kPaddedRows[] = {1, 2, 4, 8};
+
 /// T is computed in, S is what keys are stored as.
 template <class T, class S = T>
 void check_decode_scores() {
   std::mt19937 random(1);
   const double tolerance = sizeof(T) == 4 ? 4e-6 : 1e-14;
   on_decode_functions<T>([&](const DecodeFunctions<T>& functions) {
-    for (std::int64_t rows = 1; rows <= 9; ++rows) {
-      for (std::int64_t keys = 0; keys <= 11; ++keys) {
-        for (const std::int64_t inner : {0, 1, 7, 16, 37}) {
-          const std::int64_t q_stride = whole_lines<T>(inner), out_stride = whole_lines<T>(keys);
-          AlignedArray<T> q(rows * q_stride), out(rows * out_stride);
+    for (const std::int64_t rows : kPaddedRows) {
+      if (functions.padded_rows(rows) != rows) continue;
+      const std::int64_t together = functions.together(rows);
+      for (const std::int64_t keys : {0, 1, 2, 3, 4, 7, 8, 9, 11, 16, 21}) {
+        for (const std::int64_t inner : {0, 1, 7, 16, 32, 37, 64, 67}) {
+          const std::int64_t padded = (inner + together - 1) / together * together;
+          AlignedArray<T> q(rows * padded);
+          AlignedArray<T> out((keys + kernel::kDecodeKeys) * rows, T{9});
           AlignedArray<S> k(keys * (inner + 3));
           q.randomise(random);
           k.randomise(random);
+          const auto q_at = [&](std::int64_t r, std::int64_t i) -> T& {
+            return q[(i / together * rows + r) * together + i % together];
+          };
           for (std::int64_t r = 0; r < rows; ++r) {
-            for (std::int64_t i = inner; i < q_stride; ++i) q[r * q_stride + i] = 0;
+            for (std::int64_t i = inner; i < padded; ++i) q_at(r, i) = 0;
           }
           const std::vector<std::int64_t> at = backwards(keys, inner);
           functions.scores({.q = q.data(),
-                            .q_stride = q_stride,
                             .k = {k.data(), dtype_of<S>, at.data()},
                             .inner = inner,
                             .keys = keys,
                             .rows = rows,
                             .out = out.data(),
-                            .out_stride = out_stride,
                             .ahead = {k.data(), dtype_of<S>, at.data()},
                             .ahead_rows = keys});
           double worst = 0;
@@ -71,13 +77,14 @@ void check_decode_scores() {
             for (std::int64_t j = 0; j < keys; ++j) {
               double sum = 0;
               for (std::int64_t i = 0; i < inner; ++i) {
-                sum += static_cast<double>(q[r * q_stride + i]) *
+                sum += static_cast<double>(q_at(r, i)) *
                        static_cast<double>(widen(k[at[static_cast<std::size_t>(j)] + i]));
               }
-              worst = std::max(worst, std::abs(static_cast<double>(out[r * out_stride + j]) - sum));
+              worst = std::max(worst, std::abs(static_cast<double>(out[j * rows + r]) - sum));
             }
           }
           CHECK(worst <= tolerance);
+          CHECK(out[(keys + kernel::kDecodeKeys - 1) * rows] == 9);
         }
       }
     }
@@ -89,17 +96,16 @@ void check_decode_values() {
   std::mt19937 random(2);
   const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-14;
   on_decode_functions<T>([&](const DecodeFunctions<T>& functions) {
-    for (std::int64_t rows = 1; rows <= 9; ++rows) {
+    for (const std::int64_t rows : kPaddedRows) {
       for (const std::int64_t keys : {0, 1, 5, 18}) {
         for (const std::int64_t columns : {0, 1, 7, 16, 37, 64, 70, 131}) {
-          const std::int64_t out_stride = whole_lines<T>(columns), stride = whole_lines<T>(keys);
-          AlignedArray<T> weights(rows * stride), out(rows * out_stride, T{2});
+          const std::int64_t out_stride = whole_lines<T>(columns);
+          AlignedArray<T> weights(rows * keys), out(rows * out_stride, T{2});
           AlignedArray<S> v(keys * (columns + 3));
           weights.randomise(random);
           v.randomise(random);
           const std::vector<std::int64_t> at = backwards(keys, columns);
           functions.values({.weights = weights.data(),
-                            .weights_stride = stride,
                             .v = {v.data(), dtype_of<S>, at.data()},
                             .columns = columns,
                             .keys = keys,
@@ -113,7 +119,7 @@ void check_decode_values() {
             for (std::int64_t c = 0; c < columns; ++c) {
               double sum = 2;
               for (std::int64_t j = 0; j < keys; ++j) {
-                sum += static_cast<double>(weights[r * stride + j]) *
+                sum += static_cast<double>(weights[j * rows + r]) *
                        static_cast<double>(widen(v[at[static_cast<std::size_t>(j)] + c]));
               }
               worst = std::max(worst, std::abs(static_cast<double>(out[r * out_stride + c]) - sum));
@@ -128,33 +134,48 @@ void check_decode_values() {
 
 template <class T>
 void check_decode_weights() {
-  constexpr std::int64_t kSize = 32;
+  constexpr std::int64_t kKeys = 16;
+  constexpr T kInfinity = std::numeric_limits<T>::infinity();
   std::mt19937 random(3);
   on_decode_functions<T>([&](const DecodeFunctions<T>& functions) {
-    AlignedArray<T> x(kSize);
-    x.randomise(random);
-    x[3] = std::numeric_limits<T>::quiet_NaN();
-    x[17] = 5;
-    x[31] = -std::numeric_limits<T>::infinity();
-    CHECK(functions.largest(x.data(), kSize) == 5);
-    x[3] = 0;
-    AlignedArray<T> natural(kSize);
-    std::copy_n(x.data(), kSize, natural.data());
-    functions.to_base_2(x.data(), kSize);
-    CHECK(x[31] == -std::numeric_limits<T>::infinity());
-    const T reference = 3;
-    const T sum = functions.weigh(x.data(), kSize, reference);
-    double right = 0, worst = 0;
-    for (std::int64_t i = 0; i < kSize; ++i) {
-      const double weight = std::exp(static_cast<double>(natural[i])) / 8;
-      right += weight;
-      if (weight != 0) worst = std::max(worst, std::abs(static_cast<double>(x[i]) / weight - 1));
+    for (const std::int64_t rows : kPaddedRows) {
+      const std::int64_t size = kKeys * rows;
+      AlignedArray<T> x(size), largest(rows), reference(rows), sums(rows);
+      x.randomise(random);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        x[3 * rows + r] = std::numeric_limits<T>::quiet_NaN();
+        x[(5 + r) * rows + r] = static_cast<T>(5 + r);
+        x[15 * rows + r] = -kInfinity;
+        reference[r] = static_cast<T>(3 - r);
+      }
+      functions.largest(x.data(), size, rows, largest.data());
+      for (std::int64_t r = 0; r < rows; ++r) {
+        CHECK(largest[r] == static_cast<T>(5 + r));
+        x[3 * rows + r] = 0;
+      }
+      AlignedArray<T> natural(size);
+      std::copy_n(x.data(), size, natural.data());
+      functions.to_base_2(x.data(), size);
+      CHECK(x[15 * rows] == -kInfinity);
+      functions.weigh(x.data(), size, rows, reference.data(), sums.data());
+      double worst = 0;
+      for (std::int64_t r = 0; r < rows; ++r) {
+        double right = 0;
+        for (std::int64_t j = 0; j < kKeys; ++j) {
+          const double weight = std::exp(static_cast<double>(natural[j * rows + r])) /
+                                std::exp2(static_cast<double>(reference[r]));
+          right += weight;
+          if (weight == 0) continue;
+          worst = std::max(worst, std::abs(static_cast<double>(x[j * rows + r]) / weight - 1));
+        }
+        CHECK(x[15 * rows + r] == 0);
+        worst = std::max(worst, std::abs(static_cast<double>(sums[r]) / right - 1));
+      }
+      CHECK(worst <= (sizeof(T) == 4 ? 1e-6 : 1e-14));
     }
-    CHECK(x[31] == 0);
-    CHECK(worst <= (sizeof(T) == 4 ? 1e-6 : 1e-14));
-    CHECK(std::abs(static_cast<double>(sum) / right - 1) <= (sizeof(T) == 4 ? 1e-6 : 1e-14));
 
     // Finite scores stay finite, whatever their size; others stay what they are.
+    constexpr std::int64_t kSize = 32;
     AlignedArray<T> far(kSize, std::numeric_limits<T>::lowest());
     far[1] = std::numeric_limits<T>::max();
     far[2] = std::numeric_limits<T>::infinity();
