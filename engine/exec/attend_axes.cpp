@@ -30,19 +30,27 @@ std::int64_t AttendAxes::offset(std::int64_t position, const Dims& strides) cons
 }
 
 std::vector<std::int64_t> AttendAxes::offsets(const Dims& strides) const {
-  // Decoding waits for these: written in place, not appended one by one.
   std::vector<std::int64_t> all(static_cast<std::size_t>(count_));
-  if (count_ == 0) return all;
-  std::int64_t* const to = all.data();
-  std::int64_t filled = 1;
+  list_offsets(strides, all.data());
+  return all;
+}
+
+void AttendAxes::list_offsets(const Dims& strides, std::int64_t* to) const noexcept {
+  if (count_ == 0) return;
+  // Decoding waits for these: the innermost axis is one loop that the compiler vectorises.
+  std::int64_t filled = 0;
   for (auto axis = axes_.rbegin(); axis != axes_.rend(); ++axis) {
     const std::int64_t stride = strides[static_cast<std::size_t>(axis->axis)];
+    if (filled == 0) {
+      for (; filled < axis->size; ++filled) to[filled] = filled * stride;
+      continue;
+    }
     for (std::int64_t i = 1; i < axis->size; ++i) {
       for (std::int64_t j = 0; j < filled; ++j) to[i * filled + j] = to[j] + i * stride;
     }
     filled *= axis->size;
   }
-  return all;
+  if (filled == 0) to[0] = 0;
 }
 
 void AttendAxes::locate(std::int64_t position, Dims& index) const noexcept {

@@ -31,6 +31,7 @@ class AttendAxes {
   std::int64_t offset(std::int64_t position, const Dims& strides) const noexcept;
   /// The offsets of all positions.
   std::vector<std::int64_t> offsets(const Dims& strides) const;
+  void list_offsets(const Dims& strides, std::int64_t* to) const noexcept;
   /// Writes the position along each of these axes; `index` is by axis of the scores.
   void locate(std::int64_t position, Dims& index) const noexcept;
   /// Calls f(axis, size) for every axis, outermost first.

@@ -7,7 +7,6 @@
 
 #include "boxes.h"
 #include "parallel.h"
-#include "scratch.h"
 
 namespace einkern::exec {
 namespace {
@@ -100,7 +99,12 @@ typename AttendKeys<T>::Side AttendKeys<T>::make_side(const plan::Operand& opera
                                             [static_cast<std::size_t>(dtype_of<T>)];
   }
   side.strides = strides;
-  side.key_at = keys.offsets(strides);
+  // From the pool: fresh memory for 32768 keys was most of 0.35 ms, which no thread shares.
+  const auto count = static_cast<std::size_t>(keys.count());
+  auto* const key_at =
+      side.offsets.emplace(count * sizeof(std::int64_t)).template as<std::int64_t>();
+  keys.list_offsets(strides, key_at);
+  side.key_at = {key_at, count};
   side.elements = loop_offsets(loops, &plan::Loop::b);
   side.dense = lie_dense(loops, &plan::Loop::b);
   const std::int64_t axis = keys.innermost();

@@ -4,12 +4,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "../tensor/storage.h"
 #include "attend_axes.h"
 #include "attend_fold.h"
 #include "frame.h"
+#include "scratch.h"
 
 namespace einkern::exec {
 
@@ -48,7 +51,8 @@ class AttendKeys {
     DType dtype = dtype_of<T>;
     kernel::MapKernels::Function convert = nullptr;  // to T; null: it is T
     Dims strides;                                    // by axis of the scores
-    std::vector<std::int64_t> key_at;                // of the tensor as it lies
+    std::optional<ScratchBlock> offsets;             // of keys, as they lie
+    std::span<const std::int64_t> key_at;
     std::vector<std::int64_t> elements;
     bool dense = false, copied = false;
     std::vector<std::int64_t> copied_at;
