@@ -83,7 +83,9 @@ class AttendRun {
     for (std::int64_t first = 0; first < batch_.count(); first += keys.round()) {
       keys.load(first);
       const std::int64_t positions = std::min(keys.round(), batch_.count() - first);
-      const std::int64_t piece_keys = divide_up(blocks, pieces) * kKeyBlock;
+      // Few rows have small blocks, of which even pieces are made: 4096 keys in four of 1024.
+      const std::int64_t unit = few ? kDecodeBlock : kKeyBlock;
+      const std::int64_t piece_keys = divide_up(divide_up(keys_.count(), unit), pieces) * unit;
       if (few) {
         run<DecodeFold<T>>(shared, keys, first, positions, tiles, {pieces, piece_keys});
       } else {

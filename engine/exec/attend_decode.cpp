@@ -11,9 +11,6 @@
 namespace einkern::exec {
 namespace {
 
-// Keys of a block: rows of keys and of values stay in L1 for a second group of rows, and what is
-// asked for ahead in L2.
-constexpr std::int64_t kDecodeBlock = 64;
 static_assert(kKeyBlock % kDecodeBlock == 0);
 
 template <class T>
