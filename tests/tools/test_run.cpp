@@ -187,17 +187,18 @@ TEST_SUITE("tools") {
   TEST_CASE("--dtype, --explain, --time, --no-fuse, --threads and --memory-limit") {
     const ProgramFolder folder(
         "s = einsum(\"qd,kd->qk\", x, x)\nreturn einsum(\"qk,kd->qd\", softmax(s, k), x)\n");
-    const Finished fused = folder.run({"run", "p.ein", "x=A.npy", "-o", "f.npy", "--explain",
+    folder.save("wide", random({9, 4}, 3));  // more scores than are better off apart
+    const Finished fused = folder.run({"run", "p.ein", "x=wide.npy", "-o", "f.npy", "--explain",
                                        "--time", "--threads", "2", "--memory-limit", "1M"});
     CHECK(fused.code == 0);
     CHECK(fused.err.find("attend") != std::string::npos);
     CHECK(fused.err.find("compute ") != std::string::npos);
     const Finished plain =
-        folder.run({"run", "p.ein", "x=A.npy", "-o", "p.npy", "--explain", "--no-fuse"});
+        folder.run({"run", "p.ein", "x=wide.npy", "-o", "p.npy", "--explain", "--no-fuse"});
     CHECK(plain.err.find("attend") == std::string::npos);
     CHECK(plain.err.find("softmax") != std::string::npos);
     CHECK(allclose(folder.load("f"), folder.load("p")));
-    CHECK(folder.run({"run", "p.ein", "x=A.npy", "-o", "d.npy", "--dtype", "f64"}).code == 0);
+    CHECK(folder.run({"run", "p.ein", "x=wide.npy", "-o", "d.npy", "--dtype", "f64"}).code == 0);
     CHECK(folder.load("d").dtype() == f64);
     CHECK(allclose(folder.load("d"), folder.load("f"), 1e-5, 1e-6));
   }
