@@ -99,7 +99,7 @@ typename AttendKeys<T>::Side AttendKeys<T>::make_side(const plan::Operand& opera
                                             [static_cast<std::size_t>(dtype_of<T>)];
   }
   side.strides = strides;
-  // From the pool: fresh memory for 32768 keys was most of 0.35 ms, which no thread shares.
+  // From the pool: fresh memory, listed key by key, took 0.35 ms for two tables of 32768 keys.
   const auto count = static_cast<std::size_t>(keys.count());
   auto* const key_at =
       side.offsets.emplace(count * sizeof(std::int64_t)).template as<std::int64_t>();
