@@ -28,7 +28,8 @@ std::vector<Remark> remarks_of(const Source& source) {
     for (std::size_t i = first; i < text.size(); ++i) {
       if (text[i] == U'"') quoted = !quoted;
       if (text[i] != U'#' || quoted) continue;
-      const std::size_t end = text.find_last_not_of(U" \t");
+      // A carriage return at the end would be part of the line's end when it is read again.
+      const std::size_t end = text.find_last_not_of(U" \t\r");
       remarks.push_back({line, source.line_begin(line) + i, i == first,
                          encode_utf8(text.substr(i, end + 1 - i))});
       break;

@@ -51,6 +51,8 @@ TEST_SUITE("program") {
     CHECK(canonical("x = (a + b) * (c)\n") == "x = (a + b) * c\n");
     CHECK(canonical("x = f( a , # first\n  b=1.50,\n)") == "# first\nx = f(a, b=1.5)\n");
     CHECK(canonical("a = 1 # one\n\n\n\n  # two\nb = 2") == "a = 1  # one\n\n# two\nb = 2\n");
+    CHECK(canonical("return x #\r") == "return x  #\n");
+    CHECK(canonical("# one\r\r\nreturn x # two \r \r") == "# one\nreturn x  # two\n");
     CHECK(canonical("x = y[ : ,0:4, ::2,...,1]\n") == "x = y[:, 0:4, ::2, ..., 1]\n");
     CHECK(canonical("x = y [ \"b h\" ] . weights\n") == "x = y[\"b h\"].weights\n");
     CHECK(canonical("x = not a<b<=c and(d or e)") == "x = not a < b <= c and (d or e)\n");
