@@ -75,7 +75,7 @@ class Writer {
   I pick(I low, I high) { return std::uniform_int_distribution<I>(low, high)(random_); }
   bool flip() { return pick(0, 1) == 1; }
   std::string choose(const std::string& what, const std::vector<std::string>& among) {
-    const std::string chosen = among[static_cast<std::size_t>(pick(0, std::ssize(among) - 1))];
+    std::string chosen = among[static_cast<std::size_t>(pick(0, std::ssize(among) - 1))];
     ++seen_[what + ": " + chosen];
     story_ += what + ": " + chosen + "; ";
     return chosen;

@@ -40,7 +40,7 @@ Tensor laid_out(const Tensor& t, Layout16 layout) {
     case Layout16::reversed: {
       const Tensor wide =
           full({t.shape(0), t.shape(1), t.shape(2), 2 * t.shape(3)}, NAN, t.dtype());
-      const Tensor view = wide.slice(3, 0, t.shape(3)).slice(2, {}, {}, -1);
+      Tensor view = wide.slice(3, 0, t.shape(3)).slice(2, {}, {}, -1);
       view.assign(t);
       return view;
     }

@@ -176,11 +176,11 @@ TEST_SUITE("attention") {
                                         x.v.at({0, i[1], i[3], i[4]});
     });
     const Expr dropped = summed(where(to_tensor(keep, boolean), p / 0.5, 0.0));
-    CHECK(streaming_fault({dropped}, 2 * 5 * 9 * 8).empty());
+    CHECK(streaming_fault({dropped}, std::int64_t{2} * 5 * 9 * 8).empty());
     CHECK(worst_error(Tensor(dropped), want) <= 1e-14);
     // By the word: the same keys are dropped on every route, whatever the threads.
     const Expr random_ones = summed(dropout(p, 0.4, 7));
-    CHECK(streaming_fault({random_ones}, 2 * 5 * 9 * 8).empty());
+    CHECK(streaming_fault({random_ones}, std::int64_t{2} * 5 * 9 * 8).empty());
     const Tensor weights(dropout(Tensor(p), 0.4, 7));
     const Array by_hand = to_array(Tensor(einsum("bhqk,bhke->bhqe", weights, v)));
     for (const int threads : {1, 3}) {

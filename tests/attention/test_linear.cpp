@@ -80,7 +80,7 @@ TEST_SUITE("attention") {
     // Masked products within chunks are streamed: no step writes as much as they have.
     const Expr o = linear_attention(to_tensor(x.q), to_tensor(x.k), to_tensor(x.v),
                                     {.causal = true, .chunk = 41});
-    const std::string fault = streaming_fault({o}, 2 * 3 * 41 * 41 * 8);
+    const std::string fault = streaming_fault({o}, std::int64_t{2} * 3 * 41 * 41 * 8);
     CHECK_MESSAGE(fault.empty(), fault, "\n", explain({o}));
   }
 

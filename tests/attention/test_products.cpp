@@ -98,7 +98,7 @@ TEST_SUITE("attention") {
       const auto t = [&](const Array& array) { return to_tensor(array, dtype); };
       const DifferentialResult got = differential_attention(t(x.q), t(x.k), t(y.q), t(y.k), t(x.v),
                                                             t(lambda), {.causal = top_left});
-      const I scores = 2 * 6 * 37 * 53 * (dtype == f32 ? 4 : 8);
+      const I scores = I{2} * 6 * 37 * 53 * (dtype == f32 ? 4 : 8);
       CHECK(streaming_fault({got.output}, scores).empty());
       const double bound = dtype == f32 ? 4e-6 : 1e-13;
       CHECK(worst_error(Tensor(got.output), want) <= bound);
@@ -172,7 +172,7 @@ TEST_SUITE("attention") {
       const auto t = [&](const Array& array) { return to_tensor(array, dtype); };
       const SigmoidResult got = sigmoid_attention(t(x.q), t(x.k), t(x.v), {.causal = 5});
       const std::string fault =
-          streaming_fault({got.output}, 2 * 6 * 37 * 53 * (dtype == f32 ? 4 : 8));
+          streaming_fault({got.output}, I{2} * 6 * 37 * 53 * (dtype == f32 ? 4 : 8));
       CHECK_MESSAGE(fault.empty(), fault, "\n", explain({got.output}));
       for (const bool fuse : {true, false}) {
         CHECK(worst_error(eval(got.output, {.fuse = fuse}), want) <= (dtype == f32 ? 4e-6 : 1e-13));

@@ -48,8 +48,8 @@ std::vector<std::string> paths_in(const std::string& document) {
 TEST_SUITE("lint") {
   TEST_CASE("documents name files that exist") {
     auto documents = files_in({"docs"}, {".md"});
-    documents.push_back("README.md");
-    documents.push_back("CONTRIBUTING.md");
+    documents.emplace_back("README.md");
+    documents.emplace_back("CONTRIBUTING.md");
     for (const std::string& document : documents) {
       CAPTURE(document);
       REQUIRE(std::filesystem::is_regular_file(source_root() / document));

@@ -33,8 +33,8 @@ TEST_SUITE("lint") {
 
   TEST_CASE("scripts and build files name the licence") {
     auto others = files_in(kFolders, {".build", ".py", ""});
-    others.push_back("meson.build");
-    others.push_back("meson_options.txt");
+    others.emplace_back("meson.build");
+    others.emplace_back("meson_options.txt");
     for (const std::string& path : others) {
       CAPTURE(path);
       const auto lines = lines_of(path);

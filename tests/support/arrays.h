@@ -63,9 +63,7 @@ void for_each_index(const Sizes& shape, F&& f) {
 }
 
 inline Tensor to_tensor(const Array& array, DType dtype = f64) {
-  const Tensor result =
-      from_values(std::span<const double>(array.data), Shape(array.shape)).astype(dtype);
-  return result;
+  return from_values(std::span<const double>(array.data), Shape(array.shape)).astype(dtype);
 }
 
 inline Array to_array(const Tensor& tensor) {

@@ -85,10 +85,11 @@ TEST_SUITE("tools") {
     save_npz(folder.scratch() / "deflated.npz", {{"b", b}}, {.compress = true});
     save_safetensors(folder.scratch() / "w.safetensors",
                      {{{"layer.0.weight", a}, {"b", b.astype(bf16)}}, {}});
-    for (const auto& [x, y] : std::vector<std::pair<std::string, std::string>>{
+    for (const auto& [first, second] : std::vector<std::pair<std::string, std::string>>{
              {"two.npz:first", "two.npz:b"},
              {"w.safetensors:layer.0.weight", "deflated.npz"},
              {"A.npy", "w.safetensors:b"}}) {
+      const std::string x = first, y = second;  // what messages capture
       CAPTURE(x);
       const Finished done = folder.run({"run", "p.ein", "a=" + x, "b=" + y, "-o", "c.npy"});
       CHECK(done.err == "");

@@ -34,18 +34,18 @@ AttendCase<T>::AttendCase(const std::vector<Axis>& axes, const std::vector<std::
   for (std::size_t a = 0; a < axes.size(); ++a) {
     ScoreAxis& axis = step.axes[a];
     const Role role = axes[a].role;
-    if (role != Role::streamed && axes[a].in_q) q.push_back({axis.size, &axis.q});
-    if (role != Role::row && axes[a].in_k) k.push_back({axis.size, &axis.k});
-    if (role != Role::row && axes[a].in_v) v.push_back({axis.size, &axis.v});
-    if (role != Role::streamed) out.push_back({axis.size, &axis.out});
+    if (role != Role::streamed && axes[a].in_q) q.emplace_back(axis.size, &axis.q);
+    if (role != Role::row && axes[a].in_k) k.emplace_back(axis.size, &axis.k);
+    if (role != Role::row && axes[a].in_v) v.emplace_back(axis.size, &axis.v);
+    if (role != Role::streamed) out.emplace_back(axis.size, &axis.out);
   }
   for (plan::Loop& loop : step.inner) {
-    q.push_back({loop.size, &loop.a});
-    k.push_back({loop.size, &loop.b});
+    q.emplace_back(loop.size, &loop.a);
+    k.emplace_back(loop.size, &loop.b);
   }
   for (plan::Loop& loop : step.columns) {
-    v.push_back({loop.size, &loop.b});
-    out.push_back({loop.size, &loop.c});
+    v.emplace_back(loop.size, &loop.b);
+    out.emplace_back(loop.size, &loop.c);
   }
   step.q = place(q, dtype_of<T>);
   step.k = place(k, dtype_of<T>);
@@ -87,7 +87,7 @@ std::size_t AttendCase<T>::over_axes(const std::vector<bool>& has, DType dtype,
   std::vector<std::pair<std::int64_t, std::int64_t*>> dims;
   for (std::size_t a = 0; a < step.axes.size(); ++a) {
     shape.push_back(step.axes[a].size);
-    if (has[a]) dims.push_back({step.axes[a].size, &strides[a]});
+    if (has[a]) dims.emplace_back(step.axes[a].size, &strides[a]);
   }
   operand = place(dims, dtype);
   operand.layout.shape = shape;
