@@ -14,6 +14,7 @@
 #include "matmul-inl.h"
 #include "matmul.h"
 #include "matmul_pack.h"
+#include "matmul_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace einkern::kernel::HWY_NAMESPACE {
@@ -27,22 +28,22 @@ class RunPacker {
   explicit RunPacker(const PackBlock<T>& block) : block_(block) {}
 
   void pack() const {
-    const Panels& panels = block_.panels;
-    for (std::int64_t p = 0; p < panels.count(); ++p) {
-      const std::int64_t first = panels.start(p), end = panels.start(p + 1);
-      const std::int64_t width = panels.padded ? panels.width : end - first;
-      T* to = block_.packed + first * block_.steps.count;
-      if (const std::int64_t whole = whole_panels(first); whole > 0) {
-        copy_panels(source() + block_.lanes.at[first], whole, to);
-        p += whole - 1;
-        continue;
-      }
-      for (std::int64_t i = first; i < end;) {
-        std::int64_t last = i + 1;
-        while (last < end && block_.lanes.at[last] == block_.lanes.at[last - 1] + 1) ++last;
-        copy_run(source() + block_.lanes.at[i], last - i, to + (i - first), width);
-        i = last;
-      }
+    const std::int64_t* const at = block_.lanes.at;
+    const std::int64_t positions = block_.panels.positions;
+    Pieces pieces;
+    for (std::int64_t i = 0, p = 0; i < positions;) {
+      const std::int64_t first = i;
+      pieces.count = 0;
+      pieces.whole = true;
+      do {
+        std::int64_t end = i + 1;
+        const std::int64_t panel_end = block_.panels.start(p + 1);
+        while (end < panel_end && at[end] == at[end - 1] + 1) ++end;
+        pieces.add(target_of(p, i), end - i);
+        i = end;
+        if (i == panel_end) ++p;
+      } while (pieces.count < kPieces && i < positions && at[i] == at[i - 1] + 1);
+      copy_run(source() + at[first], i - first, pieces);
     }
   }
 
@@ -54,60 +55,71 @@ class RunPacker {
   static constexpr std::int64_t kAhead = 8;
   // Panels that are filled at once: runs of several lines cost fewer pages and fewer misses than
   // single ones, and as many streams are written.
-  static constexpr std::int64_t kPanels = 4;
+  static constexpr std::int64_t kPieces = 8;
+
+  /// Where part of a run goes: lanes of one panel.
+  struct Piece {
+    T* to;
+    std::int64_t width, lanes;
+  };
+  struct Pieces {
+    Piece at[kPieces];
+    std::int64_t count;
+    bool whole;  // two vectors each
+
+    void add(Piece piece, std::int64_t lanes) {
+      piece.lanes = lanes;
+      whole = whole && lanes == 2 * kLanes;
+      at[count++] = piece;
+    }
+  };
 
   const S* source() const { return static_cast<const S*>(block_.source); }
 
-  // How many panels from position `first` on are one run of neighbours, all lanes used?
-  std::int64_t whole_panels(std::int64_t first) const {
+  Piece target_of(std::int64_t p, std::int64_t position) const {
     const Panels& panels = block_.panels;
-    if (!panels.padded || panels.width != 2 * kLanes) return 0;
-    const std::int64_t* at = block_.lanes.at;
-    const std::int64_t most = std::min(kPanels * panels.width, panels.positions - first);
-    std::int64_t run = 1;
-    while (run < most && at[first + run] == at[first] + run) ++run;
-    return run / panels.width;
+    const std::int64_t first = panels.start(p), end = panels.start(p + 1);
+    return {block_.packed + first * block_.steps.count + (position - first),
+            panels.padded ? panels.width : end - first, 0};
   }
 
-  // Copies rows of `panels` panels that are neighbours in memory.
-  void copy_panels(const S* from, std::int64_t panels, T* to) const {
-    const std::int64_t steps = block_.steps.count, width = 2 * kLanes;
-    const std::int64_t* at = block_.steps.at;
-    constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(S));
+  static HWY_INLINE void copy_part(const S* from, std::int64_t lanes, T* to) {
     const D d;
-    for (std::int64_t s = 0; s < steps; ++s) {
-      const S* const ahead = from + at[std::min(s + kAhead, steps - 1)];
-      for (std::int64_t i = 0; i < panels * width; i += kLine) hwy::Prefetch(ahead + i);
-      const S* const in = from + at[s];
-      for (std::int64_t p = 0; p < panels; ++p) {
-        const auto low = load_as(d, in + p * width);
-        const auto high = load_as(d, in + p * width + kLanes);
-        T* const out = to + (p * steps + s) * width;
-        hn::StoreU(low, d, out);
-        hn::StoreU(high, d, out + kLanes);
-      }
+    const auto n = static_cast<std::size_t>(lanes);
+    if constexpr (std::is_same_v<S, T>) {
+      store_lanes(d, load_lanes(d, from, n), n, to);
+    } else {
+      store_lanes(d, load_part_as(d, from, n), n, to);
     }
   }
 
-  void copy_run(const S* from, std::int64_t length, T* to, std::int64_t width) const {
+  void copy_run(const S* from, std::int64_t length, const Pieces& pieces) const {
     const std::int64_t steps = block_.steps.count;
     const std::int64_t* at = block_.steps.at;
+    constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(S));
     const D d;
     if (length == 1) {
-      for (std::int64_t s = 0; s < steps; ++s) to[s * width] = widen(from[at[s]]);
-    } else {
-      for (std::int64_t s = 0; s < steps; ++s) {
-        hwy::Prefetch(from + at[std::min(s + kAhead, steps - 1)]);
-        const S* in = from + at[s];
-        T* out = to + s * width;
-        for (std::int64_t i = 0; i < length; i += kLanes) {
-          const std::size_t n = static_cast<std::size_t>(std::min(kLanes, length - i));
-          if constexpr (std::is_same_v<S, T>) {
-            store_lanes(d, load_lanes(d, in + i, n), n, out + i);
-          } else {
-            store_lanes(d, load_part_as(d, in + i, n), n, out + i);
+      const Piece& piece = pieces.at[0];
+      for (std::int64_t s = 0; s < steps; ++s) piece.to[s * piece.width] = widen(from[at[s]]);
+      return;
+    }
+    for (std::int64_t s = 0; s < steps; ++s) {
+      const S* const ahead = from + at[std::min(s + kAhead, steps - 1)];
+      for (std::int64_t i = 0; i < length; i += kLine) hwy::Prefetch(ahead + i);
+      const S* in = from + at[s];
+      for (std::int64_t p = 0; p < pieces.count; ++p) {
+        const Piece& piece = pieces.at[p];
+        T* const out = piece.to + s * piece.width;
+        if (pieces.whole) {
+          const auto low = load_as(d, in), high = load_as(d, in + kLanes);
+          hn::StoreU(low, d, out);
+          hn::StoreU(high, d, out + kLanes);
+        } else {
+          for (std::int64_t i = 0; i < piece.lanes; i += kLanes) {
+            copy_part(in + i, std::min(kLanes, piece.lanes - i), out + i);
           }
         }
+        in += piece.lanes;
       }
     }
   }
@@ -117,104 +129,93 @@ class RunPacker {
 
 #if HWY_TARGET != HWY_SCALAR
 
-// Up to a vector of source rows, transposed four columns (two of doubles) at a time. Blocks of 16
-// bytes are gathered while loading, so that only steps inside 128-bit blocks remain.
+HWY_INLINE void fetch_to_l2(const void* address) { __builtin_prefetch(address, 0, 2); }
+
+// The unit stride lies along the contracted labels: the rows of a panel side by side, a line of
+// each at a time, so that lines of the panel are written in their order.
 template <class T, class S>
-struct Rows {
-  using D = hn::ScalableTag<T>;
-  static constexpr std::int64_t kLanes = hn::MaxLanes(D());
-  static constexpr std::int64_t kColumns = 16 / sizeof(T);
+class StepPacker {
+ public:
+  explicit StepPacker(const PackBlock<T>& block) : block_(block) {}
 
-  const S* at[kLanes];
-
-  // Rows past `count` repeat the last one: reading it again is harmless.
-  Rows(const S* source, const std::int64_t* offsets, std::int64_t count) {
-    for (std::int64_t i = 0; i < kLanes; ++i) at[i] = source + offsets[std::min(i, count - 1)];
-  }
-
-  template <class DPart>
-  static HWY_INLINE hn::VFromD<DPart> load(DPart d, const S* const* rows, std::int64_t offset) {
-    if constexpr (hn::MaxLanes(DPart()) * sizeof(T) == 16) {
-      return load_as(d, rows[0] + offset);
-    } else {
-      const hn::Half<DPart> half;
-      return hn::Combine(d, load(half, rows + hn::MaxLanes(DPart()) / 2, offset),
-                         load(half, rows, offset));
-    }
-  }
-
-  // Calls put(j, vector of column offset + j) for every j < kColumns.
-  template <class Put>
-  HWY_INLINE void columns(std::int64_t offset, const Put& put) const {
-    const hn::FixedTag<T, kLanes> d;
-    if constexpr (sizeof(T) == 4) {
-      const hn::Repartition<double, decltype(d)> wide;
-      const auto v0 = load(d, at, offset), v1 = load(d, at + 1, offset);
-      const auto v2 = load(d, at + 2, offset), v3 = load(d, at + 3, offset);
-      const auto low01 = hn::BitCast(wide, hn::InterleaveLower(d, v0, v1));
-      const auto low23 = hn::BitCast(wide, hn::InterleaveLower(d, v2, v3));
-      const auto high01 = hn::BitCast(wide, hn::InterleaveUpper(d, v0, v1));
-      const auto high23 = hn::BitCast(wide, hn::InterleaveUpper(d, v2, v3));
-      put(0, hn::BitCast(d, hn::InterleaveLower(wide, low01, low23)));
-      put(1, hn::BitCast(d, hn::InterleaveUpper(wide, low01, low23)));
-      put(2, hn::BitCast(d, hn::InterleaveLower(wide, high01, high23)));
-      put(3, hn::BitCast(d, hn::InterleaveUpper(wide, high01, high23)));
-    } else {
-      const auto v0 = load(d, at, offset), v1 = load(d, at + 1, offset);
-      put(0, hn::InterleaveLower(d, v0, v1));
-      put(1, hn::InterleaveUpper(d, v0, v1));
-    }
-  }
-};
-
-// The unit stride lies along the contracted labels: a vector of lanes at a time, whole lines of
-// each.
-template <class T, class S>
-void pack_along_steps(const PackBlock<T>& block) {
-  using R = Rows<T, S>;
-  constexpr std::int64_t kLine = 64 / sizeof(S);
-  constexpr std::int64_t kAheadLines = 2, kAheadSteps = 4;
-  const typename R::D d;
-  const auto* const source = static_cast<const S*>(block.source);
-  const std::int64_t unit = block.steps.unit.size, inner = block.steps.unit.inner;
-  const std::int64_t* at = block.steps.at;
-  const Panels& panels = block.panels;
-  for (std::int64_t p = 0; p < panels.count(); ++p) {
-    const std::int64_t first = panels.start(p), end = panels.start(p + 1);
-    const std::int64_t width = panels.padded ? panels.width : end - first;
-    for (std::int64_t lane = first; lane < end; lane += R::kLanes) {
-      const std::int64_t lanes = std::min(R::kLanes, end - lane);
-      const R rows(source, block.lanes.at + lane, lanes);
-      T* to = block.packed + first * block.steps.count + (lane - first);
-      for (std::int64_t outer = 0; outer < block.steps.count; outer += unit * inner) {
+  void pack() const {
+    const Panels& panels = block_.panels;
+    const auto [unit, inner] = block_.steps.unit;
+    for (std::int64_t p = 0; p < panels.count(); ++p) {
+      const Panel panel(block_, panels.start(p), panels.start(p + 1));
+      for (std::int64_t outer = 0; outer < block_.steps.count; outer += unit * inner) {
         for (std::int64_t line = 0; line < unit; line += kLine) {
-          const std::int64_t line_end = std::min(line + kLine, unit);
-          for (std::int64_t step = outer; step < outer + inner; ++step) {
-            // What these rows are asked for next, and this line of the next rows.
+          for (std::int64_t i = 0; i < inner; ++i) {
+            // What these rows are asked for next.
+            const std::int64_t* const at = block_.steps.at + outer + line * inner;
             const std::int64_t ahead =
-                inner == 1 ? at[step + line] + kAheadLines * kLine
-                           : at[std::min(step + kAheadSteps, outer + inner - 1) + line * inner];
-            for (std::int64_t i = 0; i < lanes; ++i) hwy::Prefetch(rows.at[i] + ahead);
-            for (std::int64_t i = end; i < std::min(end + lanes, block.lanes.count); ++i) {
-              hwy::Prefetch(source + block.lanes.at[i] + at[step + line * inner]);
-            }
-            std::int64_t u = line;
-            for (; u + R::kColumns <= line_end; u += R::kColumns) {
-              T* column = to + (step + u * inner) * width;
-              rows.columns(at[step + u * inner], [&](std::int64_t j, auto v) HWY_ATTR {
-                store_lanes(d, v, static_cast<std::size_t>(lanes), column + j * inner * width);
-              });
-            }
-            for (; u < line_end; ++u) {
-              const std::int64_t s = step + u * inner;
-              for (std::int64_t i = 0; i < lanes; ++i) to[s * width + i] = widen(rows.at[i][at[s]]);
-            }
+                inner == 1 ? at[0] + kAheadLines * kLine : at[std::min(i + kAheadSteps, inner - 1)];
+            pack_line(panel, outer + line * inner + i, std::min(kLine, unit - line), ahead);
           }
         }
       }
     }
   }
-}
+
+ private:
+  using R = Rows<T, S>;
+  static constexpr std::int64_t kLine = 64 / sizeof(S);
+  static constexpr std::int64_t kAheadLines = 4, kAheadSteps = 4;
+  static constexpr int kBlocks = 2;  // vectors of rows in the widest panel
+
+  struct Panel {
+    R rows[kBlocks];
+    std::int64_t lanes, width;
+    T* to;
+    const std::int64_t* after;  // as many rows of the next panel
+    std::int64_t after_count;
+
+    Panel(const PackBlock<T>& block, std::int64_t first, std::int64_t end)
+        : rows{rows_of(block, first, end),
+               rows_of(block, std::min(first + R::kLanes, end - 1), end)},
+          lanes(end - first),
+          width(block.panels.padded ? block.panels.width : lanes),
+          to(block.packed + first * block.steps.count),
+          after(block.lanes.at + end),
+          after_count(std::min(lanes, block.lanes.count - end)) {}
+
+    static R rows_of(const PackBlock<T>& block, std::int64_t first, std::int64_t end) {
+      return {static_cast<const S*>(block.source), block.lanes.at + first,
+              std::min(R::kLanes, end - first)};
+    }
+  };
+
+  // `count` steps from `step` on that are neighbours in memory.
+  void pack_line(const Panel& panel, std::int64_t step, std::int64_t count,
+                 std::int64_t ahead) const {
+    const auto* const source = static_cast<const S*>(block_.source);
+    const std::int64_t inner = block_.steps.unit.inner, from = block_.steps.at[step];
+    const std::int64_t stride = inner * panel.width;
+    for (std::int64_t i = 0; i < panel.after_count; ++i)
+      fetch_to_l2(source + panel.after[i] + from);
+    for (std::int64_t lane = 0; lane < panel.lanes; lane += R::kLanes) {
+      const R& rows = panel.rows[lane / R::kLanes];
+      const std::int64_t lanes = std::min(R::kLanes, panel.lanes - lane);
+      T* const to = panel.to + step * panel.width + lane;
+      for (std::int64_t i = 0; i < lanes; ++i) fetch_to_l2(rows.at[i] + ahead);
+      const auto put_at = [&](std::int64_t u) HWY_ATTR {
+        return [to = to + u * stride, stride, lanes](std::int64_t j, auto v) HWY_ATTR {
+          store_lanes(typename R::D(), v, static_cast<std::size_t>(lanes), to + j * stride);
+        };
+      };
+      std::int64_t u = 0;
+      if constexpr (R::kSquares) {
+        for (; u + R::kLanes <= count; u += R::kLanes) rows.square(from + u, put_at(u));
+      }
+      for (; u + R::kColumns <= count; u += R::kColumns) rows.columns(from + u, put_at(u));
+      for (; u < count; ++u) {
+        for (std::int64_t i = 0; i < lanes; ++i) to[u * stride + i] = widen(rows.at[i][from + u]);
+      }
+    }
+  }
+
+  const PackBlock<T>& block_;
+};
 
 // The unit stride lies across panels: lanes that are `inner` apart are neighbours. Lines of
 // neighbours for a vector of lanes are transposed and stored into as many panels.
@@ -269,12 +270,15 @@ class FarPacker {
       for (std::int64_t i = 0; i < lanes; ++i) {
         for (std::int64_t u = 0; u < units; u += kLine) hwy::Prefetch(rows.at[i] + ahead + u);
       }
+      const auto put_at = [&](std::int64_t u) HWY_ATTR {
+        return [&, u](std::int64_t j, auto v)
+                   HWY_ATTR { put(targets[u + j], position + (u + j) * inner, s, lanes, v); };
+      };
       std::int64_t u = 0;
-      for (; u + R::kColumns <= units; u += R::kColumns) {
-        rows.columns(offset + u, [&](std::int64_t j, auto v) HWY_ATTR {
-          put(targets[u + j], position + (u + j) * inner, s, lanes, v);
-        });
+      if constexpr (R::kSquares) {
+        for (; u + R::kLanes <= units; u += R::kLanes) rows.square(offset + u, put_at(u));
       }
+      for (; u + R::kColumns <= units; u += R::kColumns) rows.columns(offset + u, put_at(u));
       for (; u < units; ++u) {
         for (std::int64_t i = 0; i < lanes; ++i) {
           const Target t = i < targets[u].room ? targets[u] : target_of(position + u * inner + i);
@@ -325,7 +329,7 @@ void pack_from(const PackBlock<T>& block) {
   // Shorter runs than this fill no transposition.
   constexpr std::int64_t kShortest = Rows<T, S>::kColumns;
   const bool rows = block.lanes.unit.inner == 1 && block.lanes.unit.size > 1;
-  if (!rows && block.steps.unit.size >= kShortest) return pack_along_steps<T, S>(block);
+  if (!rows && block.steps.unit.size >= kShortest) return StepPacker<T, S>(block).pack();
   if (!rows && block.lanes.unit.size >= kShortest) return FarPacker<T, S>(block).pack();
 #endif
   RunPacker<T, S>(block).pack();
