@@ -30,6 +30,8 @@ struct ProblemSet {
 };
 /// contractions, gemm, permutations, batches (together the default), layouts; and attention.
 std::span<const ProblemSet> problem_sets();
+/// tools/bench/blocks.ein: a program of 40 lines.
+std::string_view program_text();
 
 /// The problems of a built-in set, of all that make the default (`default`), or of the file of this
 /// name: lines `name<TAB>equation<TAB>a=48,b=28`, perhaps a fourth field with a dtype, which

@@ -384,7 +384,7 @@ TEST_SUITE("tools") {
     const Finished done = folder.run({"bench", "--calls", "--min-time", "0.01", "--json"});
     REQUIRE(done.code == 0);
     const auto calls = Json::parse(done.out).at("calls");
-    REQUIRE(calls.size() == 5);
+    REQUIRE(calls.size() == 7);
     for (const auto& call : calls) {
       CHECK(call.at("median_us") > 0);
       CHECK(call.at("spread") >= 0);
