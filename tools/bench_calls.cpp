@@ -53,8 +53,9 @@ void prepare_anew(const std::vector<Expr>& values) {
 
 /// Everything between an equation that was never met and its plan.
 void plan_anew(const Tensor& a, const Tensor& b) {
-  const graph::NamedEquation named(resolve(parse_equation(kEquation), {2, 2}));
-  prepare_anew({graph::einsum_node("einsum", named, {a, b}, {})});
+  const std::vector<Expr> operands{a, b};
+  prepare_anew(
+      {graph::einsum_node("einsum", resolve(parse_equation(kEquation), {2, 2}), operands, {})});
 }
 
 /// blocks.ein from its text to a plan over these inputs.

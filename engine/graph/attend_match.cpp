@@ -115,9 +115,9 @@ class Matcher {
   /// Without a softmax, the streamed axes are those that the contraction sums over.
   void stream_contracted() {
     const Einsum& sum = *candidate_.sum;
-    const List& labels = sum.inputs[candidate_.operand];
+    const List& labels = sum.inputs()[candidate_.operand];
     for (std::size_t d = 0; d < labels.size(); ++d) {
-      if (!holds(sum.output, labels[d])) stream(weights_[d]);
+      if (!holds(sum.output(), labels[d])) stream(weights_[d]);
     }
   }
 
@@ -174,7 +174,8 @@ class Matcher {
   bool read_sum() {
     const Einsum& sum = *candidate_.sum;
     const std::size_t w = candidate_.operand, v = 1 - w;
-    if (plan::repeats(sum.inputs[w]) || plan::repeats(sum.inputs[v]) || plan::repeats(sum.output)) {
+    if (plan::repeats(sum.inputs()[w]) || plan::repeats(sum.inputs()[v]) ||
+        plan::repeats(sum.output())) {
       return stop("a label is repeated in the einsum that sums the weights");
     }
     const auto& inputs = candidate_.node->inputs;
@@ -183,11 +184,11 @@ class Matcher {
     const Dims& v_shape = inputs[v]->type.shape;
     std::unordered_map<std::int32_t, List> made_of;  // labels of the weights
     for (std::size_t d = 0; d < w_shape.size(); ++d) {
-      const std::int32_t label = sum.inputs[w][d];
+      const std::int32_t label = sum.inputs()[w][d];
       if (w_shape[d] != sizes.at(label)) continue;  // broadcasts: the label is the values' own
       made_of[label] = weights_[d];
-      const bool kept = holds(sum.output, label);
-      const bool in_values = holds(sum.inputs[v], label);
+      const bool kept = holds(sum.output(), label);
+      const bool in_values = holds(sum.inputs()[v], label);
       for (const std::int32_t axis : weights_[d]) {
         const bool streamed = streamed_[static_cast<std::size_t>(axis)];
         if (streamed && kept) return stop("the einsum keeps an axis that the softmax runs over");
@@ -199,21 +200,21 @@ class Matcher {
     }
     op_.v.clear();
     for (std::size_t d = 0; d < v_shape.size(); ++d) {
-      const std::int32_t label = sum.inputs[v][d];
+      const std::int32_t label = sum.inputs()[v][d];
       if (const auto at = made_of.find(label); at != made_of.end()) {
         const bool alone = v_shape[d] != sizes.at(label);
-        if (alone && !holds(sum.output, label)) {
+        if (alone && !holds(sum.output(), label)) {
           return stop("the values broadcast along an axis that is summed");
         }
         op_.v.push_back(alone ? List{} : at->second);
         continue;
       }
-      if (!holds(sum.output, label)) return stop("the values have an axis of their own to sum");
+      if (!holds(sum.output(), label)) return stop("the values have an axis of their own to sum");
       op_.v.push_back({~static_cast<std::int32_t>(op_.columns.size())});
       made_of[label] = op_.v.back();
       op_.columns.push_back(v_shape[d]);
     }
-    for (const std::int32_t label : sum.output) op_.out.push_back(made_of.at(label));
+    for (const std::int32_t label : sum.output()) op_.out.push_back(made_of.at(label));
     values_ = behind_copies({inputs[v], op_.v}, axes_, wanted_);
     if (wanted_) return false;
     op_.v = values_.axes;

@@ -16,20 +16,22 @@ NodePtr product_of(const NodePtr& whole, const std::vector<std::size_t>& operand
                    const List& output,
                    const std::unordered_map<std::int32_t, std::int64_t>& sizes) {
   const auto& einsum = std::get<Einsum>(whole->op);
-  Einsum part{{}, output, einsum.names, {}};
+  ResolvedEquation part;
+  part.output = output;
+  part.names = einsum.names();
   std::vector<NodePtr> inputs;
   for (const std::size_t p : operands) {
-    part.inputs.push_back(einsum.inputs[p]);
+    part.inputs.push_back(einsum.inputs()[p]);
     inputs.push_back(whole->inputs[p]);
   }
   Type type{whole->type.dtype, false, {}, {}, {}, false};
   std::vector<std::string> labels;
   for (const std::int32_t label : output) {
     type.shape.push_back(sizes.at(label));
-    labels.push_back(einsum.names[static_cast<std::size_t>(label)]);
+    labels.push_back(einsum.names()[static_cast<std::size_t>(label)]);
   }
   type.labels = Labels(std::move(labels));
-  return std::make_shared<const Node>(std::move(part), std::move(inputs), std::move(type));
+  return std::make_shared<const Node>(Einsum(std::move(part)), std::move(inputs), std::move(type));
 }
 
 }  // namespace
@@ -37,9 +39,9 @@ NodePtr product_of(const NodePtr& whole, const std::vector<std::size_t>& operand
 std::unordered_map<std::int32_t, std::int64_t> label_sizes(const Einsum& einsum,
                                                            const std::vector<NodePtr>& inputs) {
   std::unordered_map<std::int32_t, std::int64_t> sizes;
-  for (std::size_t p = 0; p < einsum.inputs.size(); ++p) {
-    for (std::size_t d = 0; d < einsum.inputs[p].size(); ++d) {
-      std::int64_t& size = sizes.try_emplace(einsum.inputs[p][d], 1).first->second;
+  for (std::size_t p = 0; p < einsum.inputs().size(); ++p) {
+    for (std::size_t d = 0; d < einsum.inputs()[p].size(); ++d) {
+      std::int64_t& size = sizes.try_emplace(einsum.inputs()[p][d], 1).first->second;
       if (inputs[p]->type.shape[d] != 1) size = inputs[p]->type.shape[d];
     }
   }
@@ -55,22 +57,22 @@ std::optional<DotOperands> read_operands(const NodePtr& dot, const AxisMap& axes
   };
   const auto sizes = label_sizes(einsum, dot->inputs);
   std::unordered_map<std::int32_t, List> made_of;
-  for (std::size_t d = 0; d < einsum.output.size(); ++d) {
-    if (!made_of.try_emplace(einsum.output[d], axes[d]).second) {
+  for (std::size_t d = 0; d < einsum.output().size(); ++d) {
+    if (!made_of.try_emplace(einsum.output()[d], axes[d]).second) {
       return miss("the scores are the diagonal of a product");
     }
   }
   const auto is_streamed = [&](std::size_t p, std::size_t d) {
-    const auto at = made_of.find(einsum.inputs[p][d]);
+    const auto at = made_of.find(einsum.inputs()[p][d]);
     if (at == made_of.end()) return false;
-    if (dot->inputs[p]->type.shape[d] != sizes.at(einsum.inputs[p][d])) return false;
+    if (dot->inputs[p]->type.shape[d] != sizes.at(einsum.inputs()[p][d])) return false;
     return std::any_of(at->second.begin(), at->second.end(),
                        [&](std::int32_t axis) { return streamed[static_cast<std::size_t>(axis)]; });
   };
   std::vector<std::size_t> sides[2];  // queries, keys
-  for (std::size_t p = 0; p < einsum.inputs.size(); ++p) {
+  for (std::size_t p = 0; p < einsum.inputs().size(); ++p) {
     bool key = false;
-    for (std::size_t d = 0; d < einsum.inputs[p].size(); ++d) key |= is_streamed(p, d);
+    for (std::size_t d = 0; d < einsum.inputs()[p].size(); ++d) key |= is_streamed(p, d);
     sides[key ? 1 : 0].push_back(p);
   }
   if (sides[0].empty()) return miss("no operand of the scores is without an axis that is summed");
@@ -82,8 +84,8 @@ std::optional<DotOperands> read_operands(const NodePtr& dot, const AxisMap& axes
   for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
     const auto stretches = [&](std::size_t s, std::int32_t label) {
       for (const std::size_t p : sides[s]) {
-        for (std::size_t d = 0; d < einsum.inputs[p].size(); ++d) {
-          if (einsum.inputs[p][d] == label && dot->inputs[p]->type.shape[d] == sizes.at(label)) {
+        for (std::size_t d = 0; d < einsum.inputs()[p].size(); ++d) {
+          if (einsum.inputs()[p][d] == label && dot->inputs[p]->type.shape[d] == sizes.at(label)) {
             return true;
           }
         }
@@ -91,7 +93,7 @@ std::optional<DotOperands> read_operands(const NodePtr& dot, const AxisMap& axes
       return false;
     };
     for (const std::size_t p : sides[side]) {
-      for (const std::int32_t label : einsum.inputs[p]) {
+      for (const std::int32_t label : einsum.inputs()[p]) {
         if (holds(labels[side], label) || !stretches(side, label)) continue;
         if (made_of.contains(label) || stretches(1 - side, label)) labels[side].push_back(label);
       }
@@ -101,7 +103,7 @@ std::optional<DotOperands> read_operands(const NodePtr& dot, const AxisMap& axes
   for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
     const std::vector<std::size_t>& operands = sides[side];
     Place& place = *places[side];
-    const List& own = einsum.inputs[operands[0]];
+    const List& own = einsum.inputs()[operands[0]];
     const DType dtype = dot->inputs[operands[0]]->type.dtype;
     bool simple = operands.size() == 1 && (dtype == dot->type.dtype || is_half_float(dtype));
     for (std::size_t d = 0; d < own.size(); ++d) {

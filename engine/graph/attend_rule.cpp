@@ -83,7 +83,8 @@ bool has_dtype(const Candidate& candidate, DType dtype) {
 
 NodePtr attend_rule(const Site& site, std::string* why) {
   const Einsum* sum = sum_of(*site.node);
-  if (sum == nullptr || sum->inputs.size() != 2 || !is_float(site.node->type.dtype)) return nullptr;
+  if (sum == nullptr || sum->inputs().size() != 2 || !is_float(site.node->type.dtype))
+    return nullptr;
   const auto* select = std::get_if<SelectEinsum>(&site.node->op);
   for (std::size_t p = 0; p < 2; ++p) {
     if (select != nullptr && select->weights != p) continue;
@@ -116,7 +117,7 @@ NodePtr divided_rule(const Site& site) {
       original = original->inputs[0].get();
     }
     const auto* sum = std::get_if<Einsum>(&node->op);
-    if (sum == nullptr || sum->inputs.size() != 2 || original->inputs.size() != 2) continue;
+    if (sum == nullptr || sum->inputs().size() != 2 || original->inputs.size() != 2) continue;
     for (std::size_t p = 0; p < 2; ++p) {
       std::string why;
       Candidate candidate{.node = node, .sum = sum, .operand = p};
@@ -136,7 +137,8 @@ NodePtr divided_rule(const Site& site) {
 
 NodePtr plain_pair_rule(const Site& site) {
   const auto* sum = std::get_if<Einsum>(&site.node->op);
-  if (sum == nullptr || sum->inputs.size() != 2 || !is_float(site.node->type.dtype)) return nullptr;
+  if (sum == nullptr || sum->inputs().size() != 2 || !is_float(site.node->type.dtype))
+    return nullptr;
   for (std::size_t p = 0; p < 2; ++p) {
     NodePtr node = site.node->inputs[p];
     const Node* original = site.original.inputs[p].get();

@@ -11,52 +11,31 @@
 namespace einkern::graph {
 namespace {
 
-/// Appends numbers and texts with their lengths, so that different sequences differ.
-class KeyWriter {
+class KeyOfNodes : public KeyWriter {
  public:
-  explicit KeyWriter(std::string& out) : out_(out) {}
-  void put(std::int64_t value) { put_number(out_, value); }
-  void put(const std::string& text) {
-    put(static_cast<std::int64_t>(text.size()));
-    out_ += text;
-  }
-  void put(const std::optional<std::int64_t>& value) {
-    put(std::int64_t{value.has_value()});
-    put(value.value_or(0));
-  }
-  template <class T>
-  void put(const std::vector<T>& values) {
-    put(static_cast<std::int64_t>(values.size()));
-    for (const auto& value : values) {
-      if constexpr (std::is_arithmetic_v<T>) {
-        put(static_cast<std::int64_t>(value));
-      } else {
-        put(value);
-      }
-    }
-  }
+  using KeyWriter::KeyWriter;
+  using KeyWriter::put;
   void put(const Alignment& alignment) {
     put(alignment.axes);
     put(alignment.open);
+  }
+  void put(const std::vector<Alignment>& alignments) {
+    put(static_cast<std::int64_t>(alignments.size()));
+    for (const Alignment& alignment : alignments) put(alignment);
   }
   void put(const PathChoice& path) {
     put(static_cast<std::int64_t>(path.method));
     put(path.path);
   }
   void put(const Einsum& op) {
-    put(op.inputs);
-    put(op.output);
-    put(op.names);
+    put(op.named->key);
     put(op.path);
   }
-
- private:
-  std::string& out_;
 };
 
 struct OperationKey {
   const Node& node;
-  KeyWriter& key;
+  KeyOfNodes& key;
 
   void identity() const { key.put(reinterpret_cast<std::int64_t>(&node)); }
   void number(std::size_t value) const { key.put(static_cast<std::int64_t>(value)); }
@@ -156,7 +135,7 @@ NodePtr without_idle_view(const NodePtr& node) {
 }  // namespace
 
 void put_operation(std::string& key, const Node& node) {
-  KeyWriter writer(key);
+  KeyOfNodes writer(key);
   writer.put(static_cast<std::int64_t>(node.op.index()));
   std::visit(OperationKey{node, writer}, node.op);
 }

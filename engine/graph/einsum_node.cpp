@@ -9,7 +9,6 @@
 #include "../base/error.h"
 #include "build.h"
 #include "extent.h"
-#include "plan_cache.h"
 #include "promote.h"
 
 namespace einkern::graph {
@@ -33,35 +32,11 @@ Dims symbolic_sizes(const ResolvedEquation& equation, const Shapes& shapes) {
   return sizes;
 }
 
-Labels labels_of(const ResolvedEquation& equation) {
-  std::vector<std::string> labels;
-  for (const LabelId label : equation.output) {
-    labels.push_back(equation.names[static_cast<std::size_t>(label)]);
-  }
-  return {std::move(labels)};
-}
-
 }  // namespace
 
-NamedEquation::NamedEquation(ResolvedEquation resolved)
-    : equation(std::move(resolved)), labels(labels_of(equation)) {}
-
-std::shared_ptr<const NamedEquation> named_equation(std::string_view text,
-                                                    const std::vector<Expr>& operands) {
-  static PlanCache<NamedEquation> equations(512);
-  std::string key;
-  for (const Expr& operand : operands) key += std::to_string(operand.rank()) + ' ';
-  key += text;
-  if (auto found = equations.find(key)) return found;
-  std::vector<std::size_t> ranks;
-  for (const Expr& operand : operands) ranks.push_back(operand.rank());
-  return equations.insert(
-      std::move(key), std::make_shared<const NamedEquation>(resolve(parse_equation(text), ranks)));
-}
-
-Expr einsum_node(const char* function, const NamedEquation& named,
-                 const std::vector<Expr>& operands, const PathChoice& path) {
-  const ResolvedEquation& equation = named.equation;
+Expr einsum_node(const char* function, std::shared_ptr<const NamedEquation> named,
+                 std::span<const Expr> operands, const PathChoice& path) {
+  const ResolvedEquation& equation = named->equation;
   Shapes shapes;
   std::vector<NodePtr> inputs;
   inputs.reserve(operands.size());
@@ -84,23 +59,28 @@ Expr einsum_node(const char* function, const NamedEquation& named,
 
   Type type;
   type.dtype = element.dtype;
-  type.labels = named.labels;
+  type.labels = named->labels;
   for (const LabelId label : equation.output) {
     type.shape.push_back(sizes[static_cast<std::size_t>(label)]);
   }
   if (!symbolic) element_count(type.shape, function);
-  return Expr(
-      std::make_shared<const Node>(Einsum{equation.inputs, equation.output, equation.names, path},
-                                   std::move(inputs), std::move(type)));
+  return Expr(std::make_shared<const Node>(Einsum{std::move(named), path}, std::move(inputs),
+                                           std::move(type)));
+}
+
+Expr einsum_node(const char* function, ResolvedEquation equation, std::span<const Expr> operands,
+                 const PathChoice& path) {
+  return einsum_node(function, std::make_shared<const NamedEquation>(std::move(equation)), operands,
+                     path);
 }
 
 Spec to_spec(const Einsum& node, const std::vector<Shape>& shapes) {
-  Spec spec{node.inputs, node.output, std::vector<std::int64_t>(node.names.size(), 1), node.names,
-            shapes};
+  Spec spec{node.inputs(), node.output(), std::vector<std::int64_t>(node.names().size(), 1),
+            node.names(), shapes};
   for (std::size_t p = 0; p < shapes.size(); ++p) {
     for (std::size_t i = 0; i < shapes[p].size(); ++i) {
       if (shapes[p][i] == 1) continue;
-      spec.sizes[static_cast<std::size_t>(node.inputs[p][i])] = shapes[p][i];
+      spec.sizes[static_cast<std::size_t>(node.inputs()[p][i])] = shapes[p][i];
     }
   }
   return spec;

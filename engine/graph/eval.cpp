@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <span>
+#include <utility>
 
 #include "../base/error.h"
 #include "../exec/execute.h"
@@ -29,7 +31,7 @@ graph::PlanCache<Prepared>& cache() {
 
 class Evaluation {
  public:
-  explicit Evaluation(const std::vector<Expr>& exprs) {
+  explicit Evaluation(std::span<const Expr> exprs) {
     roots_.reserve(exprs.size());
     for (const Expr& expr : exprs) {
       expr.shape();  // refuses open axes
@@ -89,7 +91,7 @@ class Evaluation {
 };
 
 void into(const char* function, const Tensor& out, const Expr& expr, const EvalOptions& options) {
-  const Evaluation evaluation({expr});
+  const Evaluation evaluation(std::span(&expr, 1));
   graph::check_out(function, out, evaluation.type(0));
   evaluation.run_into(out, options);
 }
@@ -101,14 +103,14 @@ std::vector<Tensor> eval(const std::vector<Expr>& exprs, const EvalOptions& opti
 }
 
 Tensor eval(const Expr& expr, const EvalOptions& options) {
-  return Evaluation({expr}).run(options)[0];
+  return std::move(Evaluation(std::span(&expr, 1)).run(options)[0]);
 }
 
 void eval_into(const Tensor& out, const Expr& expr, const EvalOptions& options) {
   into("eval_into", out, expr, options);
 }
 
-void einsum_into(const Tensor& out, std::string_view equation, const std::vector<Expr>& operands,
+void einsum_into(const Tensor& out, std::string_view equation, std::span<const Expr> operands,
                  const IntoOptions& options) {
   Expr value = einsum(equation, operands, {options.path});
   const auto scaled = [](double factor, const Expr& x) {

@@ -35,13 +35,13 @@ std::optional<std::vector<std::size_t>> reduced_axes(const Place& place, plan::R
   }
   const auto* einsum = std::get_if<Einsum>(&node.op);  // "qk->q"
   if (einsum == nullptr || op != plan::ReduceOp::sum) return std::nullopt;
-  const auto& labels = einsum->inputs[0];
+  const auto& labels = einsum->inputs()[0];
   for (std::size_t d = 0; d < labels.size(); ++d) {
     if (std::count(labels.begin(), labels.end(), labels[d]) > 1) return std::nullopt;
-    const auto kept = std::find(einsum->output.begin(), einsum->output.end(), labels[d]);
-    if (kept == einsum->output.end()) {
+    const auto kept = std::find(einsum->output().begin(), einsum->output().end(), labels[d]);
+    if (kept == einsum->output().end()) {
       over.push_back(d);
-    } else if (!stands(static_cast<std::size_t>(kept - einsum->output.begin()), d)) {
+    } else if (!stands(static_cast<std::size_t>(kept - einsum->output().begin()), d)) {
       return std::nullopt;
     }
   }

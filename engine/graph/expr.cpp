@@ -62,15 +62,15 @@ BoolExpr::BoolExpr(const Expr& expr) : Expr(expr) {
 
 BoolExpr::BoolExpr(const Tensor& tensor) : BoolExpr(Expr(tensor)) {}
 
-Expr einsum(std::string_view equation, const std::vector<Expr>& operands,
+Expr einsum(std::string_view equation, std::span<const Expr> operands,
             const EinsumOptions& options) {
-  return graph::einsum_node("einsum", *graph::named_equation(equation, operands), operands,
+  return graph::einsum_node("einsum", graph::named_equation(equation, operands), operands,
                             options.path);
 }
 
 Expr einsum(std::string_view equation, std::initializer_list<Expr> operands,
             const EinsumOptions& options) {
-  return einsum(equation, std::vector<Expr>(operands), options);
+  return einsum(equation, std::span<const Expr>(operands.begin(), operands.size()), options);
 }
 
 Expr einsum(const std::vector<std::vector<std::int64_t>>& inputs,
@@ -79,8 +79,8 @@ Expr einsum(const std::vector<std::vector<std::int64_t>>& inputs,
   std::vector<Shape> shapes;
   for (const Expr& operand : operands) shapes.push_back(operand.shape());
   const Spec spec = make_spec(inputs, output, shapes);
-  const graph::NamedEquation named({spec.inputs, spec.output, spec.names, {}, {}});
-  return graph::einsum_node("einsum", named, operands, options.path);
+  return graph::einsum_node("einsum", {spec.inputs, spec.output, spec.names, {}, {}}, operands,
+                            options.path);
 }
 
 }  // namespace einkern

@@ -2,11 +2,13 @@
 // The lazy handle that users hold: an expression, its evaluation, and einsum.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -87,12 +89,13 @@ struct EinsumOptions {
 /// for bool.
 Expr einsum(std::string_view equation, std::initializer_list<Expr> operands,
             const EinsumOptions& options = {});
-Expr einsum(std::string_view equation, const std::vector<Expr>& operands,
+Expr einsum(std::string_view equation, std::span<const Expr> operands,
             const EinsumOptions& options = {});
 template <class... Operands>
 requires(std::convertible_to<const Operands&, Expr>&&...) Expr
     einsum(std::string_view equation, const Operands&... operands) {
-  return einsum(equation, std::vector<Expr>{Expr(operands)...});
+  const std::array<Expr, sizeof...(Operands)> given{Expr(operands)...};
+  return einsum(equation, std::span<const Expr>(given));
 }
 /// The same from integer labels (`kEllipsis` for `...`); `output` absent: implicit.
 Expr einsum(const std::vector<std::vector<std::int64_t>>& inputs,
@@ -110,11 +113,11 @@ struct IntoOptions {
 /// out = alpha * einsum(...) + beta * out, into any strided tensor of the right shape and dtype. An
 /// `out` that overlaps an operand is handled. Errors: as einsum; ShapeError or TypeError for `out`,
 /// ValueError for one that is read-only or overlaps itself.
-void einsum_into(const Tensor& out, std::string_view equation, const std::vector<Expr>& operands,
+void einsum_into(const Tensor& out, std::string_view equation, std::span<const Expr> operands,
                  const IntoOptions& options = {});
 inline void einsum_into(const Tensor& out, std::string_view equation,
                         std::initializer_list<Expr> operands, const IntoOptions& options = {}) {
-  einsum_into(out, equation, std::vector<Expr>(operands), options);
+  einsum_into(out, equation, std::span<const Expr>(operands.begin(), operands.size()), options);
 }
 
 /// Options of `eval`.

@@ -157,9 +157,9 @@ bool contracts_normalised(const Einsum& einsum, std::size_t operand, const Node&
     normalised = std::move(next);
   }
   for (std::size_t d = 0; d < normalised.size(); ++d) {
-    const std::int32_t label = einsum.inputs[operand][d];
+    const std::int32_t label = einsum.inputs()[operand][d];
     const bool kept =
-        std::find(einsum.output.begin(), einsum.output.end(), label) != einsum.output.end();
+        std::find(einsum.output().begin(), einsum.output().end(), label) != einsum.output().end();
     if (normalised[d] && !kept) return true;
   }
   return false;
@@ -175,8 +175,8 @@ NodePtr visible_part(const NodePtr& scores, bool full) {
 NodePtr hidden_keys(const Site& site) {
   const NodePtr& node = site.node;
   const auto* einsum = std::get_if<Einsum>(&node->op);
-  if (einsum == nullptr || einsum->inputs.size() < 2) return nullptr;
-  for (std::size_t p = 0; p < einsum->inputs.size(); ++p) {
+  if (einsum == nullptr || einsum->inputs().size() < 2) return nullptr;
+  for (std::size_t p = 0; p < einsum->inputs().size(); ++p) {
     std::vector<const Node*> views;  // from the softmax outwards
     NodePtr weights = node->inputs[p];
     while (is_view(*weights)) {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as bytes of a key.
+// Numbers and texts as bytes of a key.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 namespace einkern::graph {
 
@@ -17,5 +21,34 @@ void put_number(String& key, std::int64_t value) {
   }
   key += static_cast<char>(bits);
 }
+
+/// Appends numbers and texts with their lengths, so that different sequences differ.
+class KeyWriter {
+ public:
+  explicit KeyWriter(std::string& out) : out_(out) {}
+  void put(std::int64_t value) { put_number(out_, value); }
+  void put(const std::string& text) {
+    put(static_cast<std::int64_t>(text.size()));
+    out_ += text;
+  }
+  void put(const std::optional<std::int64_t>& value) {
+    put(std::int64_t{value.has_value()});
+    put(value.value_or(0));
+  }
+  template <class T>
+  void put(const std::vector<T>& values) {
+    put(static_cast<std::int64_t>(values.size()));
+    for (const auto& value : values) {
+      if constexpr (std::is_arithmetic_v<T>) {
+        put(static_cast<std::int64_t>(value));
+      } else {
+        put(value);
+      }
+    }
+  }
+
+ private:
+  std::string& out_;
+};
 
 }  // namespace einkern::graph

@@ -16,6 +16,7 @@
 #include "../plan/path.h"
 #include "../plan/step.h"
 #include "../tensor/tensor.h"
+#include "named_equation.h"
 
 namespace einkern::graph {
 
@@ -61,10 +62,17 @@ struct Elementwise {
   std::vector<Alignment> alignment;  // one per input
 };
 struct Einsum {
-  std::vector<std::vector<std::int32_t>> inputs;  // labels per axis of each operand
-  std::vector<std::int32_t> output;
-  std::vector<std::string> names;
-  PathChoice path;
+  std::shared_ptr<const NamedEquation> named;
+  PathChoice path = {};
+
+  Einsum(std::shared_ptr<const NamedEquation> equation, PathChoice choice)
+      : named(std::move(equation)), path(std::move(choice)) {}
+  explicit Einsum(ResolvedEquation equation)
+      : named(std::make_shared<const NamedEquation>(std::move(equation))) {}
+
+  const auto& inputs() const noexcept { return named->equation.inputs; }
+  const auto& output() const noexcept { return named->equation.output; }
+  const auto& names() const noexcept { return named->equation.names; }
 };
 struct Reduce {
   plan::ReduceOp op;

@@ -19,7 +19,7 @@ bool holds(const List& labels, std::int32_t label) {
 
 /// An einsum taken apart, before and after the rewriting of its operands.
 struct Product {
-  Einsum einsum;
+  ResolvedEquation equation;
   std::vector<NodePtr> inputs, originals;
   NodePtr visible, original_visible;  // or null
 };
@@ -37,7 +37,7 @@ bool may_be_weights(const Node* node) {
 void take_factors(Product& product, std::size_t& w) {
   const bool by_hand = read_exponentials(product.inputs[w]).has_value();
   for (std::size_t p = 0; p < product.inputs.size() && product.inputs.size() > 2;) {
-    const List weights = product.einsum.inputs[w], factor = product.einsum.inputs[p];
+    const List weights = product.equation.inputs[w], factor = product.equation.inputs[p];
     const Type& type = product.inputs[w]->type;
     bool takes = p != w && product.inputs[p]->type.dtype == type.dtype;
     bool summed = false;
@@ -51,7 +51,7 @@ void take_factors(Product& product, std::size_t& w) {
               (product.inputs[p]->type.shape[d] == 1 ||
                product.inputs[p]->type.shape[d] == type.shape[static_cast<std::size_t>(axis)]);
       places.axes.push_back(static_cast<std::int32_t>(axis));
-      summed |= !holds(product.einsum.output, factor[d]);
+      summed |= !holds(product.equation.output, factor[d]);
     }
     if (!takes || !(summed || by_hand)) {
       ++p;
@@ -63,7 +63,7 @@ void take_factors(Product& product, std::size_t& w) {
                                        std::vector<NodePtr>{(*inputs)[w], (*inputs)[p]}, type);
       inputs->erase(inputs->begin() + static_cast<std::ptrdiff_t>(p));
     }
-    product.einsum.inputs.erase(product.einsum.inputs.begin() + static_cast<std::ptrdiff_t>(p));
+    product.equation.inputs.erase(product.equation.inputs.begin() + static_cast<std::ptrdiff_t>(p));
     if (p < w) --w;
   }
 }
@@ -71,8 +71,10 @@ void take_factors(Product& product, std::size_t& w) {
 /// `product` with operands `w` and `v` contracted first, in one streamed pass; null when they do
 /// not make one (the fusion rule knows which operand holds the values).
 NodePtr with_pair(const Site& site, const Product& product, std::size_t w, std::size_t v) {
-  const Einsum& whole = product.einsum;
-  Einsum pair{{whole.inputs[w], whole.inputs[v]}, {}, whole.names, {}};
+  const ResolvedEquation& whole = product.equation;
+  ResolvedEquation pair;
+  pair.inputs = {whole.inputs[w], whole.inputs[v]};
+  pair.names = whole.names;
   Type type = site.node->type;
   type.shape.clear();
   std::vector<std::string> labels;
@@ -101,17 +103,21 @@ NodePtr with_pair(const Site& site, const Product& product, std::size_t w, std::
   }
   type.labels = Labels(std::move(labels));
 
+  const Einsum einsum(pair);
   const auto pair_of = [&](const std::vector<NodePtr>& from, const NodePtr& visible) {
     std::vector<NodePtr> inputs{from[w], from[v]};
-    if (visible == nullptr) return std::make_shared<const Node>(pair, std::move(inputs), type);
+    if (visible == nullptr) return std::make_shared<const Node>(einsum, std::move(inputs), type);
     inputs.push_back(visible);
-    return std::make_shared<const Node>(SelectEinsum{pair, 0}, std::move(inputs), type);
+    return std::make_shared<const Node>(SelectEinsum{einsum, 0}, std::move(inputs), type);
   };
   const NodePtr now = pair_of(product.inputs, product.visible);
   const NodePtr before = pair_of(product.originals, product.original_visible);
   NodePtr streamed = attend_rule({now, *before, site.users});
   if (streamed == nullptr) return nullptr;
-  Einsum rest{{pair.output}, whole.output, whole.names, {}};
+  ResolvedEquation rest;
+  rest.inputs = {pair.output};
+  rest.output = whole.output;
+  rest.names = whole.names;
   std::vector<NodePtr> inputs{std::move(streamed)};
   for (std::size_t p = 0; p < whole.inputs.size(); ++p) {
     if (p == w || p == v) continue;
@@ -119,7 +125,7 @@ NodePtr with_pair(const Site& site, const Product& product, std::size_t w, std::
     inputs.push_back(product.inputs[p]);
   }
   if (inputs.size() == 1 && rest.inputs[0] == rest.output) return inputs[0];
-  return std::make_shared<const Node>(std::move(rest), std::move(inputs), site.node->type);
+  return std::make_shared<const Node>(Einsum(std::move(rest)), std::move(inputs), site.node->type);
 }
 
 }  // namespace
@@ -127,17 +133,17 @@ NodePtr with_pair(const Site& site, const Product& product, std::size_t w, std::
 NodePtr pair_weights(const Site& site) {
   const auto* select = std::get_if<SelectEinsum>(&site.node->op);
   const auto* whole = select != nullptr ? &select->einsum : std::get_if<Einsum>(&site.node->op);
-  if (whole == nullptr || whole->inputs.size() < 2 || !is_float(site.node->type.dtype)) {
+  if (whole == nullptr || whole->inputs().size() < 2 || !is_float(site.node->type.dtype)) {
     return nullptr;
   }
-  for (std::size_t weights = 0; weights < whole->inputs.size(); ++weights) {
+  for (std::size_t weights = 0; weights < whole->inputs().size(); ++weights) {
     if (select != nullptr ? select->weights != weights
                           : !may_be_weights(site.node->inputs[weights].get())) {
       continue;
     }
-    const std::size_t operands = whole->inputs.size();
+    const std::size_t operands = whole->inputs().size();
     const auto end = static_cast<std::ptrdiff_t>(operands);
-    Product product{*whole,
+    Product product{whole->named->equation,
                     {site.node->inputs.begin(), site.node->inputs.begin() + end},
                     {site.original.inputs.begin(), site.original.inputs.begin() + end},
                     select != nullptr ? site.node->inputs.back() : nullptr,

@@ -15,9 +15,9 @@ void verify(const std::vector<NodePtr>& roots) {
       continue;
     }
     if (const auto* select = std::get_if<SelectEinsum>(&node->op)) {
-      EINKERN_CHECK(node->inputs.size() == select->einsum.inputs.size() + 1);
+      EINKERN_CHECK(node->inputs.size() == select->einsum.inputs().size() + 1);
       EINKERN_CHECK(node->inputs.back()->type.shape.size() ==
-                    select->einsum.inputs[select->weights].size());
+                    select->einsum.inputs()[select->weights].size());
       continue;
     }
     const NodePtr again = rebuild(*node, node->inputs);

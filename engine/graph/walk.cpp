@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "../base/error.h"
+#include "../base/small_vector.h"
 #include "build.h"
 #include "einsum_node.h"
 #include "node_map.h"
@@ -24,10 +25,7 @@ struct Rebuilder {
     if (op.op == map::Op::cast) return cast(in[0], node.type.dtype);
     return elementwise(map::name_of(op.op).data(), op.op, in);
   }
-  Expr operator()(const Einsum& op) const {
-    const NamedEquation named({op.inputs, op.output, op.names, {}, {}});
-    return einsum_node("einsum", named, in, op.path);
-  }
+  Expr operator()(const Einsum& op) const { return einsum_node("einsum", op.named, in, op.path); }
   Expr operator()(const Reduce& op) const {
     return reduce(plan::name_of(op.op).data(), op.op, in[0], op.axes, op.keep);
   }
@@ -70,16 +68,19 @@ std::vector<NodePtr> topological_order(const std::vector<NodePtr>& roots) {
   std::vector<NodePtr> order;
   order.reserve(8);
   NodeMap<char> seen;
-  std::vector<std::pair<const NodePtr*, std::size_t>> path;  // node, inputs already entered
-  path.reserve(8);
+  struct Visit {
+    const NodePtr* node;
+    std::size_t next;  // inputs already entered
+  };
+  SmallVector<Visit, 8> path;
   for (const NodePtr& root : roots) {
     if (!seen.emplace(root.get(), 0)) continue;
-    path.emplace_back(&root, 0);
+    path.push_back(Visit{&root, 0});
     while (!path.empty()) {
       auto& [node, next] = path.back();
       if (next < (*node)->inputs.size()) {
         const NodePtr& input = (*node)->inputs[next++];
-        if (seen.emplace(input.get(), 0)) path.emplace_back(&input, 0);
+        if (seen.emplace(input.get(), 0)) path.push_back(Visit{&input, 0});
       } else {
         order.push_back(*node);
         path.pop_back();
