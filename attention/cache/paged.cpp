@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paged attention: pages in the order of the table, then attention with lengths.
+// Paged attention: pages in the order of the table, then attention with lengths; the streamed pass
+// reads them through the table.
 #include "paged.h"
 
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ AttentionResult paged_attention(const Expr& q, const Pages& pages,
   const Expr table =
       unnamed(where(index("t") * size < named(unnamed(pages.lengths), "b"),
                     graph::relabel(kPagedAttention, pages.table, {"b", "t"}, false), 0));
-  const auto gathered = [&](const Expr& x) {  // (b, g, blocks size, d): only the gathering copies
+  const auto gathered = [&](const Expr& x) {  // (b, g, blocks size, d)
     const Expr rows = take(permute(unnamed(x), {1, 0, 2, 3}), table, 1);
     return merge(permute(rows, {1, 0, 2, 3, 4}), {2, 3});
   };

@@ -5,14 +5,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "../tensor/storage.h"
 #include "attend_axes.h"
 #include "attend_fold.h"
 #include "frame.h"
-#include "scratch.h"
+#include "key_lists.h"
 
 namespace einkern::exec {
 
@@ -51,8 +50,7 @@ class AttendKeys {
     DType dtype = dtype_of<T>;
     kernel::MapKernels::Function convert = nullptr;  // to T; null: it is T
     Dims strides;                                    // by axis of the scores
-    std::optional<ScratchBlock> offsets;             // of keys, as they lie
-    std::span<const std::int64_t> key_at;
+    KeyLists keys;                                   // as they lie
     std::vector<std::int64_t> elements;
     bool dense = false, copied = false;
     std::vector<std::int64_t> copied_at;
@@ -60,18 +58,19 @@ class AttendKeys {
 
     std::int64_t size() const noexcept { return std::ssize(elements); }
     std::size_t copied_bytes() const noexcept {
-      return key_at.size() * elements.size() * sizeof(T);
+      return static_cast<std::size_t>(keys.count()) * elements.size() * sizeof(T);
     }
     /// Where rows of copies begin.
     std::vector<std::int64_t> dense_rows() const;
     T* copy_of(std::int64_t position) const noexcept;
-    kernel::StoredRows rows(std::int64_t position, std::int64_t offset) const noexcept;
-    void copy_rows(T* to, std::int64_t offset, std::int64_t first,
-                   std::int64_t last) const noexcept;
   };
-  Side make_side(const plan::Operand& operand, const Frame& frame, const plan::Loops& loops,
-                 const Dims& strides, const AttendAxes& rows, const AttendAxes& keys,
-                 bool few) const;
+  Side make_side(const plan::Operand& operand, const std::optional<plan::TakenRows>& taken,
+                 const Frame& frame, const plan::Loops& loops, const Dims& strides,
+                 const AttendAxes& rows, const AttendAxes& keys, bool few) const;
+  kernel::StoredRows rows(const Side& side, std::int64_t batch) const noexcept;
+  /// Copies keys first .. last - 1 of a batch position.
+  void copy_rows(const Side& side, std::int64_t batch, T* to, std::int64_t first,
+                 std::int64_t last) const noexcept;
 
   const AttendAxes& batch_;
   Side k_, v_;

@@ -9,6 +9,7 @@
 #include "../plan/term.h"
 #include "attend_operands.h"
 #include "hidden_keys.h"
+#include "taken.h"
 #include "walk.h"
 
 namespace einkern::graph {
@@ -22,6 +23,12 @@ struct FoundDot {
   NodePtr node;
   AxisMap axes;
 };
+
+/// The same positions, to lie on axes of one size?
+bool is_same_check(const Node& a, const Node& b) {
+  const auto &x = std::get<Bounded>(a.op), &y = std::get<Bounded>(b.op);
+  return a.inputs == b.inputs && x.low == y.low && x.high == y.high && x.message == y.message;
+}
 
 class Matcher {
  public:
@@ -52,7 +59,9 @@ class Matcher {
     if (!follow_path()) return nullptr;
     if (!candidate_.normalise) stream_contracted();
     const std::optional<FoundDot> dot = find_dot();
-    if (!dot || !read_sum() || !read_dot(*dot) || !read_division()) return nullptr;
+    if (!dot || !read_sum() || !read_dot(*dot) || !read_division() || !read_tables()) {
+      return nullptr;
+    }
     if (candidate_.normalise ? are_few() : !is_worthwhile(*dot)) return nullptr;
     return build(*dot);
   }
@@ -279,6 +288,21 @@ class Matcher {
     return true;
   }
 
+  /// Keys and values that a table picks are read through it.
+  bool read_tables() {
+    tables_.clear();
+    for (auto [operand, taken] : {std::pair{&keys_, &op_.k_taken}, {&values_, &op_.v_taken}}) {
+      auto found = behind_take(*operand, candidate_.node->type.dtype, axes_, streamed_, wanted_);
+      if (wanted_) return false;
+      if (!found) continue;
+      *operand = {std::move(found->from), found->taken.in};
+      *taken = std::move(found->taken);
+      const bool again = !tables_.empty() && is_same_check(*tables_[0], *found->table);
+      tables_.push_back(again ? tables_[0] : std::move(found->table));
+    }
+    return true;
+  }
+
   /// Without a softmax, a pair of products may well be faster apart.
   bool is_worthwhile(const FoundDot& dot) {
     // Tiles of scores reach nine tenths of what a matrix product does; beyond this width that costs
@@ -327,7 +351,7 @@ class Matcher {
     op_.sink = weights.sink_alignment;
     op_.replaced = scores();
     std::vector<NodePtr> inputs;
-    inputs.reserve(8);  // GCC 12 warns of bounds where this list grows from four
+    inputs.reserve(9);  // GCC 12 warns of bounds where this list grows from four
     inputs = {queries_.node, keys_.node, values_.node, parted};
     if (candidate_.factor != nullptr) {
       op_.has_factor = true;
@@ -341,6 +365,7 @@ class Matcher {
         inputs.push_back(std::move(visible));
       }
     }
+    inputs.insert(inputs.end(), tables_.begin(), tables_.end());
     if (weights.sink != nullptr) {
       op_.has_sink = true;
       inputs.push_back(weights.sink);
@@ -355,6 +380,7 @@ class Matcher {
   std::vector<bool> streamed_;  // by finer axis
   AxisMap weights_;             // of the contraction's operand
   Place queries_, keys_, values_;
+  std::vector<NodePtr> tables_;  // of keys and values that are taken
   std::vector<Scale> scales_;
   bool empty_is_zero_ = false;
   Attend op_;

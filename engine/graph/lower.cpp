@@ -13,6 +13,7 @@
 #include "lower_select.h"
 #include "lower_visible.h"
 #include "promote.h"
+#include "taken.h"
 #include "tiled.h"
 #include "views.h"
 #include "walk.h"
@@ -247,6 +248,9 @@ class Lowering {
     at.q = value_of(node.inputs[0], dtype);
     at.k = stored_value_of(node.inputs[1], dtype);
     at.v = stored_value_of(node.inputs[2], dtype);
+    std::size_t table = 4 + std::size_t{op.has_factor} + std::size_t{op.has_visible};
+    if (op.k_taken) at.k_table = places_.at(node.inputs[table++].get());
+    if (op.v_taken) at.v_table = places_.at(node.inputs[table].get());
     if (op.has_sink) at.sink = value_of(node.inputs.back(), dtype);
     at.out = out;
     if (const auto user = logsumexp_of_.find(&node); user != logsumexp_of_.end()) {
@@ -326,10 +330,7 @@ class Lowering {
     const plan::Operand& in = places_.at(node.inputs[0].get());
     const plan::Operand& at = places_.at(node.inputs[1].get());
     const std::int64_t size = in.layout.shape[op.axis];
-    const std::string text = std::to_string(size);
-    builder_.add(plan::Check{
-        at, 0, size - 1,
-        "take: index {} is out of range for axis " + std::to_string(op.axis) + " of size " + text});
+    builder_.add(plan::Check{at, 0, size - 1, position_message(op.axis, size)});
     builder_.add(plan::Take{in, at, out, op.axis});
   }
 

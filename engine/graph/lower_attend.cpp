@@ -13,11 +13,11 @@
 namespace einkern::graph {
 namespace {
 
-/// Spreads the strides of an operand, whose axes are made of `lists`, over score axes and other
-/// loops.
-void spread_strides(const plan::Operand& operand, const AxisMap& lists, const Dims& sizes,
-                    std::vector<plan::ScoreAxis>& axes, std::int64_t plan::ScoreAxis::*stride_of,
+/// Strides of an operand, whose axes are made of `lists`, along axes of these sizes; those along
+/// other loops are set.
+Dims spread_strides(const plan::Operand& operand, const AxisMap& lists, const Dims& sizes,
                     plan::Loops& loops, std::int64_t plan::Loop::*loop_stride) {
+  Dims strides(sizes.size(), 0);
   for (std::size_t d = 0; d < lists.size(); ++d) {
     std::int64_t stride = operand.layout.strides[d];
     for (std::size_t i = lists[d].size(); i-- > 0;) {
@@ -27,11 +27,46 @@ void spread_strides(const plan::Operand& operand, const AxisMap& lists, const Di
         loop.*loop_stride = stride;
         stride *= loop.size;
       } else {
-        axes[static_cast<std::size_t>(axis)].*stride_of = stride;
+        strides[static_cast<std::size_t>(axis)] = stride;
         stride *= sizes[static_cast<std::size_t>(axis)];
       }
     }
   }
+  return strides;
+}
+
+void set_strides(const Dims& strides, std::vector<plan::ScoreAxis>& axes,
+                 std::int64_t plan::ScoreAxis::*stride_of) {
+  for (std::size_t a = 0; a < axes.size(); ++a) axes[a].*stride_of = strides[a];
+}
+
+/// Keys or values, and the table that picks them.
+struct TakenOperand {
+  const plan::Operand &from, &table;
+};
+
+/// The rows that a table picks, and the strides of their tensor along axes that are not streamed.
+plan::TakenRows take_rows(const TakenOperand& operand, const Attend::Taken& taken,
+                          std::vector<plan::ScoreAxis>& axes,
+                          std::int64_t plan::ScoreAxis::*stride_of, plan::Loops& loops) {
+  Dims sizes;
+  for (const Attend::Taken::Part& part : taken.parts) sizes.push_back(part.size);
+  const Dims in = spread_strides(operand.from, taken.in, sizes, loops, &plan::Loop::b);
+  const Dims at = spread_strides(operand.table, taken.at, sizes, loops, &plan::Loop::b);
+  plan::TakenRows rows;
+  rows.at = operand.table;
+  rows.stride = operand.from.layout.strides[taken.axis];
+  rows.batch = Dims(axes.size(), 0);
+  for (std::size_t p = 0; p < sizes.size(); ++p) {
+    const std::size_t axis = taken.parts[p].axis;
+    if (axes[axis].role == plan::ScoreAxis::Role::streamed) {
+      rows.parts.push_back({axis, sizes[p], in[p], at[p]});
+    } else {
+      axes[axis].*stride_of = in[p];
+      rows.batch[axis] = at[p];
+    }
+  }
+  return rows;
 }
 
 /// An operand over some axes of the scores, as one over all finest axes.
@@ -70,10 +105,24 @@ plan::Attend lower_attend(plan::Builder& builder, const Node& node, const Attend
   for (const std::int64_t size : op.columns) step.columns.push_back({size, 0, 0, 0});
   using plan::Loop;
   using plan::ScoreAxis;
-  spread_strides(at.q, op.q, sizes, step.axes, &ScoreAxis::q, step.inner, &Loop::a);
-  spread_strides(at.k, op.k, sizes, step.axes, &ScoreAxis::k, step.inner, &Loop::b);
-  spread_strides(at.v, op.v, sizes, step.axes, &ScoreAxis::v, step.columns, &Loop::b);
-  spread_strides(at.out, op.out, sizes, step.axes, &ScoreAxis::out, step.columns, &Loop::c);
+  const auto spread = [&](const plan::Operand& operand, const AxisMap& lists,
+                          std::int64_t ScoreAxis::*stride_of, plan::Loops& loops,
+                          std::int64_t Loop::*loop_stride) {
+    set_strides(spread_strides(operand, lists, sizes, loops, loop_stride), step.axes, stride_of);
+  };
+  spread(at.q, op.q, &ScoreAxis::q, step.inner, &Loop::a);
+  spread(at.out, op.out, &ScoreAxis::out, step.columns, &Loop::c);
+  if (op.k_taken) {
+    step.k_taken = take_rows({at.k, at.k_table}, *op.k_taken, step.axes, &ScoreAxis::k, step.inner);
+  } else {
+    spread(at.k, op.k, &ScoreAxis::k, step.inner, &Loop::b);
+  }
+  if (op.v_taken) {
+    step.v_taken =
+        take_rows({at.v, at.v_table}, *op.v_taken, step.axes, &ScoreAxis::v, step.columns);
+  } else {
+    spread(at.v, op.v, &ScoreAxis::v, step.columns, &Loop::b);
+  }
 
   const bool has_keys = std::none_of(step.axes.begin(), step.axes.end(), [](const ScoreAxis& axis) {
     return axis.role == ScoreAxis::Role::streamed && axis.size == 0;

@@ -10,9 +10,9 @@
 namespace einkern::graph {
 
 /// Where the inputs and results of an Attend node lie; `logsumexp.value` is -1 when nobody asks for
-/// it.
+/// it, those of tables where nothing is taken.
 struct AttendPlaces {
-  plan::Operand q, k, v, sink, out, logsumexp;
+  plan::Operand q, k, v, k_table, v_table, sink, out, logsumexp;
 };
 
 /// The step that computes `node`; its scores become a map program over the finest axes.

@@ -152,18 +152,29 @@ struct SelectEinsum {
 /// factor it is part of: known only tile by tile.
 struct Dot {};
 /// Scores, softmax and weighted sum in one. Inputs: q, k, v, the scores (elementwise nodes and
-/// views over a Dot), then the factor of the weights (over another Dot), `visible` and the sink
-/// where there are such.
+/// views over a Dot), then the factor of the weights (over another Dot), `visible`, the tables of k
+/// and of v, and the sink where there are such.
 struct Attend {
   struct Axis {
     plan::ScoreAxis::Role role;
     std::int64_t size;
   };
   using Lists = std::vector<std::vector<std::int32_t>>;
+  /// Keys or values are elements of their input at the positions along `axis` that a table holds.
+  struct Taken {
+    struct Part {
+      std::size_t axis;
+      std::int64_t size;
+    };
+    std::vector<Part> parts;  // `axes` in order, the streamed ones cut as fine as the table needs
+    Lists in, at;  // what the axes of the input and of the table are made of: numbers of `parts`
+    std::size_t axis = 0;
+  };
   std::vector<Axis> axes;  // the axes of the scores, cut as fine as the views on the way need
   // What the axes of each tensor are made of, outermost first: numbers of `axes`, or ~i for the
   // i-th inner axis (of q and k) or column axis (of v and out); empty for an axis that broadcasts.
   Lists scores, q, k, v, out, factor;
+  std::optional<Taken> k_taken, v_taken;     // then k and v are made of what the takes give
   std::vector<std::int64_t> inner, columns;  // sizes
   Alignment sink;                            // of the sink to the axes of the scores that remain
   std::vector<std::size_t> normalised;       // axes of the scores that do not

@@ -112,6 +112,18 @@ Estimate work(const Scan& s) {
 
 Estimate work(const Fill& s) { return {0, 0, bytes(s.out), 0}; }
 
+/// Bytes of keys or values in a table: elsewhere perhaps, and some of them more than once.
+double taken_bytes(const TakenRows& taken, const Operand& operand, const Attend& s,
+                   std::int64_t ScoreAxis::*stride, const Loops& inner) {
+  double count = extent(inner);
+  for (std::size_t a = 0; a < s.axes.size(); ++a) {
+    const bool moves = s.axes[a].role == ScoreAxis::Role::streamed || s.axes[a].*stride != 0 ||
+                       taken.batch[a] != 0;
+    if (moves) count *= static_cast<double>(s.axes[a].size);
+  }
+  return count * width(operand);
+}
+
 Estimate work(const Attend& s) {
   Estimate result;
   // Scores that masks hide are counted too: what is hidden is known only at run time.
@@ -119,6 +131,14 @@ Estimate work(const Attend& s) {
   for (const ScoreAxis& axis : s.axes) scores *= static_cast<double>(axis.size);
   result.flops = 2 * scores * (extent(s.inner) + extent(s.columns));
   for (const Operand& operand : reads_of(Step(s))) result.bytes_read += bytes(operand);
+  const auto replace = [&](const std::optional<TakenRows>& taken, const Operand& operand,
+                           std::int64_t ScoreAxis::*stride, const Loops& inner) {
+    if (taken) {
+      result.bytes_read += taken_bytes(*taken, operand, s, stride, inner) - bytes(operand);
+    }
+  };
+  replace(s.k_taken, s.k, &ScoreAxis::k, s.inner);
+  replace(s.v_taken, s.v, &ScoreAxis::v, s.columns);
   for (const Operand& operand : writes_of(Step(s))) result.bytes_written += bytes(operand);
   return result;
 }

@@ -51,8 +51,21 @@ const Map* epilogue_of(const Step& step) {
   return s != nullptr && s->epilogue ? &*s->epilogue : nullptr;
 }
 
-/// The kind, and what a contraction does with its sums: `matmul + map (add, tanh)`.
+/// Operands that a streamed pass reads through a table.
+std::vector<std::string> taken_of(const Step& step) {
+  std::vector<std::string> names;
+  const auto* s = std::get_if<Attend>(&step);
+  if (s != nullptr && s->k_taken) names.emplace_back("k");
+  if (s != nullptr && s->v_taken) names.emplace_back("v");
+  return names;
+}
+
+/// The kind, and what a contraction does with its sums or a streamed pass reads through tables:
+/// `matmul + map (add, tanh)`, `attend + take (k, v)`.
 std::string kind_and_epilogue(const Step& step) {
+  if (const auto taken = taken_of(step); !taken.empty()) {
+    return fmt::format("{} + take ({})", kind_of(step), fmt::join(taken, ", "));
+  }
   const Map* epilogue = epilogue_of(step);
   if (epilogue == nullptr) return kind_of(step);
   return fmt::format("{} + map ({})", kind_of(step),
@@ -166,6 +179,10 @@ std::string json_step(const Step& step, const Estimate& estimate, const std::str
         fmt::format(", \"kept\": {:.0f}, \"reduced\": {:.0f}", extent(r->kept), extent(r->reduced));
   } else {
     text += fmt::format(", \"shape\": [{}]", fmt::join(written_by(step).layout.shape, ", "));
+    if (auto taken = taken_of(step); !taken.empty()) {
+      for (std::string& name : taken) name = quoted(name);
+      text += fmt::format(", \"taken\": [{}]", fmt::join(taken, ", "));
+    }
   }
   return text + fmt::format(
                     ",\n     \"flops\": {:.0f}, \"bytes_read\": {:.0f}, \"bytes_written\": {:.0f}, "

@@ -85,6 +85,8 @@ std::vector<Operand> reads_of(const Step& step) {
                         [](const Attend& s) {
                           Operands all{s.q, s.k, s.v};
                           all.insert(all.end(), s.inputs.begin(), s.inputs.end());
+                          if (s.k_taken) all.push_back(s.k_taken->at);
+                          if (s.v_taken) all.push_back(s.v_taken->at);
                           if (s.sink.value >= 0) all.push_back(s.sink);
                           return all;
                         },

@@ -122,6 +122,21 @@ struct ScoreAxis {
   std::int64_t q = 0, k = 0, v = 0, out = 0;
 };
 
+/// Keys or values that a table picks: key s of batch position b lies at
+///   at[b, s] stride + (sum of the parts' strides `in`)
+/// beyond where b's strides lead, in elements. A Check of `at` comes before.
+struct TakenRows {
+  Operand at;
+  std::int64_t stride = 0;  // of one more in an entry of `at`
+  Dims batch;               // strides of `at` by axis of the scores, 0 along streamed ones
+  /// The streamed axes in order, each cut as fine as the table needs: outermost parts first.
+  struct Part {
+    std::size_t axis = 0;
+    std::int64_t size = 1, in = 0, at = 0;
+  };
+  std::vector<Part> parts;
+};
+
 /// The fused pair of contractions, a fold over the streamed axes without a score tensor:
 ///   dot[b,r,s]   = sum_inner q[b,r,inner] k[b,s,inner]
 ///   score[b,r,s] = scores(dot, inputs..., scalars..., position)
@@ -134,12 +149,15 @@ struct ScoreAxis {
 /// false contribute nothing whatever v holds; when it is empty, 0 times NaN is NaN.
 ///
 /// `factor`, when not empty, changes every weight: load 0 is the weight, in which it is linear and
-/// 0 at 0. Without `normalise` the scores themselves are the weights. Where the scores are -inf for
-/// every s, the row of out is `empty_row` (0 or NaN) and logsumexp is -inf or NaN. `floor` (if >=
-/// 0, a scalar's place): rows whose denominator exp(score - floor) underflows are empty too, as
-/// they are where the maximum that is subtracted never falls below it.
+/// 0 at 0. With `k_taken` or `v_taken`, that operand is what a table picks from: its strides along
+/// streamed axes are those of the parts there, and those of `axes` are 0. Without `normalise` the
+/// scores themselves are the weights. Where the scores are -inf for every s, the row of out is
+/// `empty_row` (0 or NaN) and logsumexp is -inf or NaN. `floor` (if >= 0, a scalar's place): rows
+/// whose denominator exp(score - floor) underflows are empty too, as they are where the maximum
+/// that is subtracted never falls below it.
 struct Attend {
   Operand q, k, v, out, sink, logsumexp;
+  std::optional<TakenRows> k_taken, v_taken;
   std::vector<ScoreAxis> axes;
   Loops inner;    // strides a: q, b: k
   Loops columns;  // strides b: v, c: out

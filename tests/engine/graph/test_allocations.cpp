@@ -138,5 +138,24 @@ TEST_CASE("plans of several steps with constants that have run before allocate n
   CHECK(allocations_of(f, inputs) == 0);
 }
 
+TEST_CASE("keys and values behind a table are not gathered") {
+  // 4 MiB in pages that sixteen sequences share: 64 MiB by sequence.
+  const std::int64_t batch = 16, blocks = 256, size = 64;
+  const Tensor pages = random({blocks, size, 64}, 1);
+  const Tensor every = arange(blocks).broadcast({batch, blocks});
+  const Expr keys = graph::merge("merge", graph::take("take", pages, every, 0), 1, 2, "");
+  for (const std::int64_t queries : {1, 3, 64}) {
+    CAPTURE(queries);
+    const Expr scores = einsum("bqd,bkd->bqk", random({batch, queries, 64}, 2), keys);
+    const Expr weights = graph::softmax("softmax", plan::SoftmaxKind::softmax, scores, {2});
+    const Expr output = einsum("bqk,bke->bqe", weights, keys);
+    blocks_in_use().reset_peak();
+    const std::size_t before = blocks_in_use().bytes();
+    const Tensor out(output);
+    CHECK(blocks_in_use().peak() - before < std::size_t{16} << 20);
+    CHECK(out.shape() == Shape{batch, queries, 64});
+  }
+}
+
 }  // namespace
 }  // namespace einkern
