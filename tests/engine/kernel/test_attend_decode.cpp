@@ -48,17 +48,19 @@ void check_decode_scores() {
   on_decode_functions<T>([&](const DecodeFunctions<T>& functions) {
     for (const std::int64_t rows : kPaddedRows) {
       if (functions.padded_rows(rows) != rows) continue;
-      const std::int64_t together = functions.together(rows);
+      const auto [together, parts] = functions.query_order(rows, dtype_of<S>);
+      const std::int64_t step = parts * together;
       for (const std::int64_t keys : {0, 1, 2, 3, 4, 7, 8, 9, 11, 16, 21}) {
         for (const std::int64_t inner : {0, 1, 7, 16, 32, 37, 64, 67}) {
-          const std::int64_t padded = (inner + together - 1) / together * together;
+          const std::int64_t padded = (inner + step - 1) / step * step;
           AlignedArray<T> q(rows * padded);
           AlignedArray<T> out((keys + kernel::kDecodeKeys) * rows, T{9});
           AlignedArray<S> k(keys * (inner + 3));
           q.randomise(random);
           k.randomise(random);
           const auto q_at = [&](std::int64_t r, std::int64_t i) -> T& {
-            return q[(i / together * rows + r) * together + i % together];
+            const std::int64_t line = i / step * parts + i % parts;
+            return q[(line * rows + r) * together + i % step / parts];
           };
           for (std::int64_t r = 0; r < rows; ++r) {
             for (std::int64_t i = inner; i < padded; ++i) q_at(r, i) = 0;
