@@ -117,21 +117,17 @@ template <class T>
 const T* DecodeFold<T>::queries(double scale) {
   T* const packed = scale == 1 ? work_.q_plain : work_.q_scaled;
   if (scale == 1 ? plain_packed_ : scale == scale_in_q_) return packed;
-  const auto [together, parts] = functions_.query_order(padded_, keys_.k.dtype);
-  const std::int64_t step = parts * together, line = padded_ * together;
-  std::fill_n(packed, (inner() + step - 1) / step * parts * line, T{0});
+  const std::int64_t together = functions_.together(padded_), line = padded_ * together;
+  std::fill_n(packed, (inner() + together - 1) / together * line, T{0});
   const TensorRows<const T> from = queries_of_batch();
   for (std::int64_t r = 0; r < rows_; ++r) {
     const T* const row = from.data + from.axes.offset(row_ + r, from.strides);
     T* to = packed + r * together;
-    for (std::int64_t first = 0; first < inner(); first += step) {
-      const std::int64_t end = std::min(first + step, inner());
-      for (std::int64_t part = 0; part < parts; ++part, to += line) {
-        T* element = to;
-        for (std::int64_t i = first + part; i < end; i += parts) {
-          const std::int64_t at = from.dense ? i : from.elements[static_cast<std::size_t>(i)];
-          *element++ = row[at] * static_cast<T>(scale);
-        }
+    for (std::int64_t i = 0; i < inner(); i += together, to += line) {
+      const std::int64_t count = std::min(together, inner() - i);
+      for (std::int64_t e = 0; e < count; ++e) {
+        const std::int64_t at = from.dense ? i + e : from.elements[static_cast<std::size_t>(i + e)];
+        to[e] = row[at] * static_cast<T>(scale);
       }
     }
   }

@@ -20,16 +20,10 @@ struct StoredRows {
 /// Keys whose scores are computed together.
 inline constexpr std::int64_t kDecodeKeys = 8;
 
-/// How kernels read rows of q: [i / (p e)][i % p][rows][e], elements i, i + p ... of a row side by
-/// side, with zeros behind the last one up to a multiple of p e.
-struct QueryOrder {
-  std::int64_t together = 1, parts = 1;  // e, p
-};
-
 /// out[j, r] = sum_i q[r, i] k[j, i].
 template <class T>
 struct DecodeScores {
-  const T* q = nullptr;  // in query_order(rows, k.dtype)
+  const T* q = nullptr;  // [i / e][rows][e] for e = together(rows), zeros behind `inner`
   StoredRows k;
   std::int64_t inner = 0, keys = 0, rows = 0;
   T* out = nullptr;       // [keys][rows]; scores of up to kDecodeKeys - 1 keys more are spoilt
@@ -68,9 +62,8 @@ struct DecodeFunctions {
                 T* sums) noexcept = nullptr;
   void (*values)(const DecodeValues<T>& block) noexcept = nullptr;
 
-  /// For padded rows and keys of this type, of which pairs of bf16 are widened together.
-  QueryOrder query_order(std::int64_t rows, DType keys) const noexcept {
-    return {rows == vector_rows ? together_of_few : together_of_more, keys == DType::bf16 ? 2 : 1};
+  std::int64_t together(std::int64_t rows) const noexcept {
+    return rows == vector_rows ? together_of_few : together_of_more;
   }
   std::int64_t padded_rows(std::int64_t rows) const noexcept {
     std::int64_t padded = vector_rows;

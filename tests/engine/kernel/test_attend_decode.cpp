@@ -48,19 +48,17 @@ void check_decode_scores() {
   on_decode_functions<T>([&](const DecodeFunctions<T>& functions) {
     for (const std::int64_t rows : kPaddedRows) {
       if (functions.padded_rows(rows) != rows) continue;
-      const auto [together, parts] = functions.query_order(rows, dtype_of<S>);
-      const std::int64_t step = parts * together;
+      const std::int64_t together = functions.together(rows);
       for (const std::int64_t keys : {0, 1, 2, 3, 4, 7, 8, 9, 11, 16, 21}) {
         for (const std::int64_t inner : {0, 1, 7, 16, 32, 37, 64, 67}) {
-          const std::int64_t padded = (inner + step - 1) / step * step;
+          const std::int64_t padded = (inner + together - 1) / together * together;
           AlignedArray<T> q(rows * padded);
           AlignedArray<T> out((keys + kernel::kDecodeKeys) * rows, T{9});
           AlignedArray<S> k(keys * (inner + 3));
           q.randomise(random);
           k.randomise(random);
           const auto q_at = [&](std::int64_t r, std::int64_t i) -> T& {
-            const std::int64_t line = i / step * parts + i % parts;
-            return q[(line * rows + r) * together + i % step / parts];
+            return q[(i / together * rows + r) * together + i % together];
           };
           for (std::int64_t r = 0; r < rows; ++r) {
             for (std::int64_t i = inner; i < padded; ++i) q_at(r, i) = 0;
@@ -87,6 +85,18 @@ void check_decode_scores() {
           }
           CHECK(worst <= tolerance);
           CHECK(out[(keys + kernel::kDecodeKeys - 1) * rows] == 9);
+          if constexpr (is_half<S>) {
+            // The bits that keys of type T give.
+            AlignedArray<T> copies(keys * (inner + 3)), same((keys + kernel::kDecodeKeys) * rows);
+            for (std::int64_t i = 0; i < keys * (inner + 3); ++i) copies[i] = widen(k[i]);
+            functions.scores({.q = q.data(),
+                              .k = {copies.data(), dtype_of<T>, at.data()},
+                              .inner = inner,
+                              .keys = keys,
+                              .rows = rows,
+                              .out = same.data()});
+            CHECK(std::equal(out.data(), out.data() + keys * rows, same.data()));
+          }
         }
       }
     }
