@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "../plan/attend_cut.h"
 #include "../tensor/storage.h"
-#include "attend_axes.h"
 #include "attend_fold.h"
 #include "frame.h"
 #include "scratch.h"
@@ -25,11 +25,10 @@ struct WidenedMemory {
 template <class T>
 class AttendKeys {
  public:
-  /// `inner` and `columns` in the order in which they count. `few` rows read f16 and bf16 as they
-  /// lie; for more, copies are of type T.
-  AttendKeys(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
-             const AttendAxes& rows, const AttendAxes& keys, const plan::Loops& inner,
-             const plan::Loops& columns, bool few);
+  /// Copies, of type T, what the cut says. `inner` and `columns` in the order in which they count.
+  AttendKeys(const plan::Attend& step, const plan::AttendCut& cut, const Frame& frame,
+             const AttendAxes& batch, const AttendAxes& keys, const plan::Loops& inner,
+             const plan::Loops& columns);
 
   /// Batch positions whose copies are held at the same time; all when nothing is copied.
   std::int64_t round() const noexcept { return round_; }
@@ -70,8 +69,7 @@ class AttendKeys {
                    std::int64_t last) const noexcept;
   };
   Side make_side(const plan::Operand& operand, const Frame& frame, const plan::Loops& loops,
-                 const Dims& strides, const AttendAxes& rows, const AttendAxes& keys,
-                 bool few) const;
+                 const Dims& strides, const AttendAxes& keys, bool copied) const;
 
   const AttendAxes& batch_;
   Side k_, v_;
@@ -83,9 +81,6 @@ Dims axis_strides(const plan::Attend& step, std::int64_t plan::ScoreAxis::*strid
 
 /// Offsets of the positions of a group of loops; none when a loop has size 0.
 std::vector<std::int64_t> loop_offsets(const plan::Loops& loops, std::int64_t plan::Loop::*stride);
-
-/// Do the positions of a group lie side by side?
-bool lie_dense(const plan::Loops& loops, std::int64_t plan::Loop::*stride);
 
 extern template class AttendKeys<float>;
 extern template class AttendKeys<double>;
