@@ -27,6 +27,7 @@ struct Target {
   // Register tile of the matrix kernel: mr rows of nr contiguous columns.
   int mr_f32 = 4, nr_f32 = 8;
   int mr_f64 = 4, nr_f64 = 4;
+  int attend_vectors = 2;  // of rows in a tile of streamed attention
   // Contracted labels are summed in blocks of this many products: fixed per target and dtype, since
   // it decides the order of a sum.
   int kc_f32 = 256, kc_f64 = 256;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts an Attend step into tiles of rows and pieces of keys, by shapes only, and hands them to
-// threads.
+// Hands the tiles of rows and pieces of keys that an Attend step is cut into to threads.
 #include "attend.h"
 
 #include <algorithm>
@@ -10,8 +9,8 @@
 #include <type_traits>
 
 #include "../base/error.h"
+#include "../plan/attend_cut.h"
 #include "../plan/loops.h"
-#include "attend_axes.h"
 #include "attend_decode.h"
 #include "attend_fold.h"
 #include "attend_keys.h"
@@ -21,44 +20,24 @@
 namespace einkern::exec {
 namespace {
 
-// Fewer tiles than this do not fill a machine: their keys are cut in pieces as well.
-constexpr std::int64_t kEnoughTiles = 32;
-// Blocks of a piece at least, so that merging states stays cheap.
-constexpr std::int64_t kPieceBlocks = 5;
-// Where rows fill tiles there may be many, whose pieces then follow one another for nothing: 5 cost
-// them 3 %.
-constexpr std::int64_t kPieceBlocksOfMany = 16;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// The loops of a group with those innermost along which keys or values lie side by side, fused.
-plan::Loops arranged(const plan::Loops& loops) {
-  plan::AddressedLoops addressed;
-  for (const plan::Loop& loop : loops) addressed.push_back({loop});
-  plan::order_loops(addressed, &plan::Loop::b);
-  plan::fuse_loops(addressed);
-  return plan::plain(addressed);
-}
-
 template <class T>
 class AttendRun {
  public:
   AttendRun(const plan::Attend& step, const Frame& frame)
-      : batch_(step, plan::ScoreAxis::Role::batch),
-        rows_(step, plan::ScoreAxis::Role::row, tile_rows_of(frame)),
+      : cut_(plan::cut_attend(step, frame.kernels.target)),
+        batch_(step, plan::ScoreAxis::Role::batch),
+        rows_(step, plan::ScoreAxis::Role::row, cut_.tile_rows),
         keys_(step, plan::ScoreAxis::Role::streamed),
-        inner_(arranged(step.inner)),
-        columns_(arranged(step.columns)),
+        inner_(plan::arranged(step.inner)),
+        columns_(plan::arranged(step.columns)),
         step_(step),
         frame_(frame) {}
 
   void run() {
     if (batch_.count() == 0 || rows_.count() == 0) return;
     const auto& functions = frame_.kernels.attend.of<T>();
-    const std::int64_t tile_rows = tile_rows_of(frame_);
-    const RowTiles tiles(rows_, tile_rows);
-    const bool few = rows_.count() <= std::min(kDecodeRows, tile_rows) && step_.normalise &&
-                     step_.factor.code.empty();
+    EINKERN_CHECK(functions.lanes * functions.most_vectors == cut_.tile_rows);
+    const RowTiles tiles(rows_, cut_.tile_rows);
     const AttendScores scores(step_, frame_, batch_, rows_, keys_, tiles, functions.lanes);
     const AttendShared<T> shared{.step = step_,
                                  .frame = frame_,
@@ -71,49 +50,21 @@ class AttendRun {
                                  .out_columns = loop_offsets(columns_, &plan::Loop::c),
                                  .q_strides = axis_strides(step_, &plan::ScoreAxis::q),
                                  .out_strides = axis_strides(step_, &plan::ScoreAxis::out),
-                                 .q_dense = lie_dense(inner_, &plan::Loop::a),
-                                 .out_dense = lie_dense(columns_, &plan::Loop::c)};
-    AttendKeys<T> keys(step_, frame_, batch_, rows_, keys_, inner_, columns_, few);
-
-    const std::int64_t blocks = divide_up(keys_.count(), kKeyBlock);
-    const std::int64_t least = rows_.run() < tile_rows ? kPieceBlocks : kPieceBlocksOfMany;
-    const std::int64_t pieces =
-        std::clamp<std::int64_t>(divide_up(kEnoughTiles, batch_.count() * tiles_at_least(tiles)), 1,
-                                 std::max<std::int64_t>(1, blocks / least));
+                                 .q_dense = plan::lie_dense(inner_, &plan::Loop::a),
+                                 .out_dense = plan::lie_dense(columns_, &plan::Loop::c)};
+    AttendKeys<T> keys(step_, cut_, frame_, batch_, keys_, inner_, columns_);
     for (std::int64_t first = 0; first < batch_.count(); first += keys.round()) {
       keys.load(first);
       const std::int64_t positions = std::min(keys.round(), batch_.count() - first);
-      // Few rows have small blocks, of which even pieces are made: 4096 keys in four of 1024.
-      const std::int64_t unit = few ? kDecodeBlock : kKeyBlock;
-      const std::int64_t piece_keys = divide_up(divide_up(keys_.count(), unit), pieces) * unit;
-      if (few) {
-        run<DecodeFold<T>>(shared, keys, first, positions, tiles, {pieces, piece_keys});
+      if (cut_.few_rows) {
+        run<DecodeFold<T>>(shared, keys, first, positions, tiles);
       } else {
-        run<AttendFold<T>>(shared, keys, first, positions, tiles, {pieces, piece_keys});
+        run<AttendFold<T>>(shared, keys, first, positions, tiles);
       }
     }
   }
 
  private:
-  /// How keys are cut.
-  struct Pieces {
-    std::int64_t count, keys;
-  };
-
-  static std::int64_t tile_rows_of(const Frame& frame) {
-    const auto& functions = frame.kernels.attend.of<T>();
-    return functions.lanes * functions.most_vectors;
-  }
-
-  /// Tiles of a batch position, where axes that fill a tile count as one: rows must come out the
-  /// same however many more there are, so that keys are not cut by their number.
-  std::int64_t tiles_at_least(const RowTiles& tiles) const {
-    if (rows_.run() < tiles.most()) return tiles.count();
-    std::int64_t count = 1;
-    rows_.each([&](std::int64_t, std::int64_t size) { count *= size < tiles.most() ? size : 1; });
-    return count;
-  }
-
   double work(std::int64_t positions) const {
     return static_cast<double>(positions) * static_cast<double>(rows_.count()) *
            static_cast<double>(keys_.count() + 1) *
@@ -176,19 +127,19 @@ class AttendRun {
 
   template <class Fold>
   void run(const AttendShared<T>& shared, const AttendKeys<T>& keys, std::int64_t first,
-           std::int64_t positions, const RowTiles& tiles, const Pieces& pieces) const {
-    if (pieces.count == 1 || positions * tiles.count() >= kEnoughTiles) {
-      run_tiles<Fold>(shared, keys, first, positions, tiles, pieces);
+           std::int64_t positions, const RowTiles& tiles) const {
+    if (cut_.side_by_side(positions)) {
+      run_pieces<Fold>(shared, keys, first, positions, tiles);
     } else {
-      run_pieces<Fold>(shared, keys, first, positions, tiles, pieces);
+      run_tiles<Fold>(shared, keys, first, positions, tiles);
     }
   }
 
   template <class Fold>
   void run_tiles(const AttendShared<T>& shared, const AttendKeys<T>& keys, std::int64_t first,
-                 std::int64_t positions, const RowTiles& tiles, const Pieces& pieces) const {
+                 std::int64_t positions, const RowTiles& tiles) const {
     const std::size_t state_bytes = Fold::state_bytes(shared);
-    const std::size_t states_bytes = pieces.count == 1 ? state_bytes : 2 * state_bytes;
+    const std::size_t states_bytes = cut_.pieces == 1 ? state_bytes : 2 * state_bytes;
     ScratchPool pool(states_bytes + Fold::work_bytes(shared));
     parallel_for(positions * tiles.count(), work(positions), [&](std::int64_t task) {
       const ScratchPool::Lease lease(pool);
@@ -200,16 +151,16 @@ class AttendRun {
       if constexpr (std::is_same_v<Fold, AttendFold<T>>) look_back(fold, tile, shared.scores, run);
       // What one piece holds of a tile without sinks is what merging would leave.
       const bool one_piece =
-          pieces.count == 1 || segments.empty() ||
-          (step_.sink.value < 0 && run.first / pieces.keys == (run.last - 1) / pieces.keys);
+          cut_.pieces == 1 || segments.empty() ||
+          (step_.sink.value < 0 && run.first / cut_.piece_keys == (run.last - 1) / cut_.piece_keys);
       if (one_piece) {
         fold.add(segments, 0, keys_.count());
       } else {
         Fold part(shared, lease.data() + state_bytes, lease.data() + states_bytes);
         start(part, tile, keys, false);
-        for (std::int64_t piece = 0; piece < pieces.count; ++piece) {
+        for (std::int64_t piece = 0; piece < cut_.pieces; ++piece) {
           part.start_again();
-          part.add(segments, piece * pieces.keys, (piece + 1) * pieces.keys);
+          part.add(segments, piece * cut_.piece_keys, (piece + 1) * cut_.piece_keys);
           fold.merge(part);
         }
       }
@@ -220,22 +171,22 @@ class AttendRun {
   /// The same bits, the pieces of a tile side by side.
   template <class Fold>
   void run_pieces(const AttendShared<T>& shared, const AttendKeys<T>& keys, std::int64_t first,
-                  std::int64_t positions, const RowTiles& row_tiles, const Pieces& pieces) const {
+                  std::int64_t positions, const RowTiles& row_tiles) const {
     const std::size_t state_bytes = Fold::state_bytes(shared);
-    const std::int64_t tiles = positions * row_tiles.count(), tasks = tiles * pieces.count;
+    const std::int64_t tiles = positions * row_tiles.count(), tasks = tiles * cut_.pieces;
     const auto states = allocate_scratch(state_bytes * static_cast<std::size_t>(tasks));
     std::vector<std::optional<Fold>> folds(static_cast<std::size_t>(tasks));
     ScratchPool pool(state_bytes + Fold::work_bytes(shared));
     parallel_for(tasks, work(positions), [&](std::int64_t task) {
       const ScratchPool::Lease lease(pool);
-      const Tile tile = tile_at(row_tiles, first, task / pieces.count);
+      const Tile tile = tile_at(row_tiles, first, task / cut_.pieces);
       const auto at = static_cast<std::size_t>(task);
       Fold& fold =
           folds[at].emplace(shared, static_cast<std::byte*>(states->data()) + at * state_bytes,
                             lease.data() + state_bytes);
       start(fold, tile, keys, false);
-      const std::int64_t key = task % pieces.count * pieces.keys;
-      fold.add(shared.scores.segments(tile.batch, tile.row_tile), key, key + pieces.keys);
+      const std::int64_t key = task % cut_.pieces * cut_.piece_keys;
+      fold.add(shared.scores.segments(tile.batch, tile.row_tile), key, key + cut_.piece_keys);
     });
     const double merges = static_cast<double>(states->bytes()) / sizeof(T);
     parallel_for(tiles, merges, [&](std::int64_t task) {
@@ -243,13 +194,14 @@ class AttendRun {
       const Tile tile = tile_at(row_tiles, first, task);
       Fold fold(shared, lease.data(), lease.data() + state_bytes);
       start(fold, tile, keys, true);
-      for (std::int64_t piece = 0; piece < pieces.count; ++piece) {
-        fold.merge(*folds[static_cast<std::size_t>(task * pieces.count + piece)]);
+      for (std::int64_t piece = 0; piece < cut_.pieces; ++piece) {
+        fold.merge(*folds[static_cast<std::size_t>(task * cut_.pieces + piece)]);
       }
       finish(shared, fold, tile, keys);
     });
   }
 
+  const plan::AttendCut cut_;
   const AttendAxes batch_, rows_, keys_;
   const plan::Loops inner_, columns_;
   const plan::Attend& step_;

@@ -11,8 +11,6 @@
 namespace einkern::exec {
 namespace {
 
-static_assert(kKeyBlock % kDecodeBlock == 0);
-
 template <class T>
 constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
 // As in AttendFold: -inf minus it is -inf.

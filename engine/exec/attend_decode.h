@@ -10,12 +10,8 @@
 
 namespace einkern::exec {
 
-/// Most rows that are worth it: beyond, rows fill lanes.
-inline constexpr std::int64_t kDecodeRows = 8;
-
-/// Keys of a block: rows of keys and of values stay in L1 for a second group of rows, and what is
-/// asked for ahead in L2.
-inline constexpr std::int64_t kDecodeBlock = 64;
+using plan::kDecodeBlock;
+using plan::kDecodeRows;
 
 template <class T>
 class DecodeFold {

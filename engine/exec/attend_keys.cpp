@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether keys and values are read as they lie, and copies those that are not.
+// Lists where keys and values lie, and copies those that are not read there.
 #include "attend_keys.h"
 
 #include <algorithm>
@@ -11,13 +11,8 @@
 namespace einkern::exec {
 namespace {
 
-// Copies alive at the same time; more batch positions take turns.
-constexpr std::int64_t kCopiedBytes = std::int64_t{32} << 20;
 // Rows of keys that one task copies.
 constexpr std::int64_t kCopiedKeys = 256;
-// Rows of queries that pay for a copy of keys whose rows are far apart (0.83 of peak instead of
-// 0.87, 0.74 at a stride of 4 KiB).
-constexpr std::int64_t kRowsForCopy = 256;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -33,15 +28,6 @@ std::vector<std::int64_t> loop_offsets(const plan::Loops& loops, std::int64_t pl
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(extent(loops)));
   if (!offsets.empty()) list_offsets(loops, stride, offsets.data());
   return offsets;
-}
-
-bool lie_dense(const plan::Loops& loops, std::int64_t plan::Loop::*stride) {
-  std::int64_t inside = 1;
-  for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
-    if (loop->size != 1 && (*loop).*stride != inside) return false;
-    inside *= loop->size;
-  }
-  return true;
 }
 
 template <class T>
@@ -91,47 +77,37 @@ template <class T>
 typename AttendKeys<T>::Side AttendKeys<T>::make_side(const plan::Operand& operand,
                                                       const std::optional<plan::TakenRows>& taken,
                                                       const Frame& frame, const plan::Loops& loops,
-                                                      const Dims& strides, const AttendAxes& rows,
-                                                      const AttendAxes& keys, bool few) const {
+                                                      const Dims& strides, const AttendAxes& keys,
+                                                      bool copied) const {
   Side side{.data = frame.address(operand),
             .dtype = operand.dtype,
             .strides = strides,
             .keys = taken ? KeyLists(*taken, frame, batch_, keys) : KeyLists(keys, strides)};
-  const bool widens = operand.dtype != dtype_of<T>;
-  if (widens) {
+  if (operand.dtype != dtype_of<T>) {
     side.convert = frame.kernels.map.convert[static_cast<std::size_t>(operand.dtype)]
                                             [static_cast<std::size_t>(dtype_of<T>)];
   }
   side.elements = loop_offsets(loops, &plan::Loop::b);
-  side.dense = lie_dense(loops, &plan::Loop::b);
-  const bool apart = keys.count() > 1 && side.keys.step() != side.size();
-  const bool foreign = widens && !(few && std::is_same_v<T, float>);
-  side.copied = !side.dense || foreign || (apart && rows.count() >= kRowsForCopy);
+  side.dense = plan::lie_dense(loops, &plan::Loop::b);
+  side.copied = copied;
   if (side.copied) side.copied_at = side.dense_rows();
   return side;
 }
 
 template <class T>
-AttendKeys<T>::AttendKeys(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
-                          const AttendAxes& rows, const AttendAxes& keys, const plan::Loops& inner,
-                          const plan::Loops& columns, bool few)
+AttendKeys<T>::AttendKeys(const plan::Attend& step, const plan::AttendCut& cut, const Frame& frame,
+                          const AttendAxes& batch, const AttendAxes& keys, const plan::Loops& inner,
+                          const plan::Loops& columns)
     : batch_(batch),
       k_(make_side(step.k, step.k_taken, frame, inner, axis_strides(step, &plan::ScoreAxis::k),
-                   rows, keys, few)),
+                   keys, cut.copies_keys)),
       v_(make_side(step.v, step.v_taken, frame, columns, axis_strides(step, &plan::ScoreAxis::v),
-                   rows, keys, few)),
+                   keys, cut.copies_values)),
       keys_(keys.count()),
-      round_(batch.count()) {
-  const auto bytes = [](const Side& side) {
-    return side.copied ? static_cast<std::int64_t>(side.copied_bytes()) : 0;
-  };
-  const std::int64_t both = bytes(k_) + bytes(v_);
-  if (both == 0) return;
-  round_ = std::clamp<std::int64_t>(kCopiedBytes / both, 1, batch.count());
+      round_(cut.round) {
   for (Side* side : {&k_, &v_}) {
-    if (side->copied) {
-      side->copies = allocate_scratch(static_cast<std::size_t>(round_ * bytes(*side)));
-    }
+    if (!side->copied) continue;
+    side->copies = allocate_scratch(static_cast<std::size_t>(round_) * side->copied_bytes());
   }
 }
 

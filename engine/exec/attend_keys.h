@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "../plan/attend_cut.h"
 #include "../tensor/storage.h"
-#include "attend_axes.h"
 #include "attend_fold.h"
 #include "frame.h"
 #include "key_lists.h"
@@ -24,11 +24,10 @@ struct WidenedMemory {
 template <class T>
 class AttendKeys {
  public:
-  /// `inner` and `columns` in the order in which they count. `few` rows read f16 and bf16 as they
-  /// lie; for more, copies are of type T.
-  AttendKeys(const plan::Attend& step, const Frame& frame, const AttendAxes& batch,
-             const AttendAxes& rows, const AttendAxes& keys, const plan::Loops& inner,
-             const plan::Loops& columns, bool few);
+  /// Copies, of type T, what the cut says. `inner` and `columns` in the order in which they count.
+  AttendKeys(const plan::Attend& step, const plan::AttendCut& cut, const Frame& frame,
+             const AttendAxes& batch, const AttendAxes& keys, const plan::Loops& inner,
+             const plan::Loops& columns);
 
   /// Batch positions whose copies are held at the same time; all when nothing is copied.
   std::int64_t round() const noexcept { return round_; }
@@ -66,7 +65,7 @@ class AttendKeys {
   };
   Side make_side(const plan::Operand& operand, const std::optional<plan::TakenRows>& taken,
                  const Frame& frame, const plan::Loops& loops, const Dims& strides,
-                 const AttendAxes& rows, const AttendAxes& keys, bool few) const;
+                 const AttendAxes& keys, bool copied) const;
   kernel::StoredRows rows(const Side& side, std::int64_t batch) const noexcept;
   /// Copies keys first .. last - 1 of a batch position.
   void copy_rows(const Side& side, std::int64_t batch, T* to, std::int64_t first,
@@ -82,9 +81,6 @@ Dims axis_strides(const plan::Attend& step, std::int64_t plan::ScoreAxis::*strid
 
 /// Offsets of the positions of a group of loops; none when a loop has size 0.
 std::vector<std::int64_t> loop_offsets(const plan::Loops& loops, std::int64_t plan::Loop::*stride);
-
-/// Do the positions of a group lie side by side?
-bool lie_dense(const plan::Loops& loops, std::int64_t plan::Loop::*stride);
 
 extern template class AttendKeys<float>;
 extern template class AttendKeys<double>;

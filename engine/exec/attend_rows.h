@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "../kernel/copy.h"
-#include "attend_axes.h"
+#include "../plan/attend_axes.h"
 
 namespace einkern::exec {
+
+using plan::AttendAxes;
 
 /// How the rows of one tensor lie: element i of row r is at data[rows.offset(r) + elements[i]].
 template <class T>

@@ -15,11 +15,22 @@
 
 #include "../kernel/map_tile.h"
 #include "../map/interval.h"
+#include "../plan/attend_cut.h"
 #include "../tensor/storage.h"
-#include "attend_axes.h"
 #include "frame.h"
 
 namespace einkern::exec {
+
+using plan::AttendAxes;
+using plan::kKeyBlock;
+using plan::RowTiles;
+
+/// Rows and keys of one batch position, all flattened.
+struct AttendBox {
+  std::int64_t batch = 0;
+  std::int64_t row = 0, rows = 1;
+  std::int64_t key = 0, keys = 1;
+};
 
 /// How the scores of a box come about.
 struct ScoreForm {
@@ -57,9 +68,6 @@ struct Segment {
   }
 };
 
-/// Keys of a block: what a tile of weights holds, so that it stays in L1. Blocks start at
-/// multiples, whatever is hidden. 192 beat 96 by 0.5 % and 384 by 1 % at d = 64.
-inline constexpr std::int64_t kKeyBlock = 192;
 /// Keys of the smallest box that is looked at.
 inline constexpr std::int64_t kKeyGroup = 16;
 

@@ -9,7 +9,7 @@ namespace einkern::exec {
 namespace {
 
 /// The streamed axes of keys in a table as loops: stride a in the tensor, b in the table.
-plan::Loops loops_of_parts(const plan::TakenRows& taken, const AttendAxes& keys) {
+plan::Loops loops_of_parts(const plan::TakenRows& taken, const plan::AttendAxes& keys) {
   plan::Loops loops;
   keys.each([&](std::int64_t axis, std::int64_t) {
     for (const plan::TakenRows::Part& part : taken.parts) {
@@ -22,17 +22,13 @@ plan::Loops loops_of_parts(const plan::TakenRows& taken, const AttendAxes& keys)
 
 }  // namespace
 
-KeyLists::KeyLists(const AttendAxes& keys, const Dims& strides)
-    : count_(keys.count()),
-      step_(keys.innermost() < 0
-                ? std::nullopt
-                : std::optional(strides[static_cast<std::size_t>(keys.innermost())])) {
+KeyLists::KeyLists(const plan::AttendAxes& keys, const Dims& strides) : count_(keys.count()) {
   allocate();
   keys.list_offsets(strides, offsets_->as<std::int64_t>());
 }
 
-KeyLists::KeyLists(const plan::TakenRows& taken, const Frame& frame, const AttendAxes& batch,
-                   const AttendAxes& keys)
+KeyLists::KeyLists(const plan::TakenRows& taken, const Frame& frame, const plan::AttendAxes& batch,
+                   const plan::AttendAxes& keys)
     : count_(keys.count()), batch_(&batch), list_strides_(taken.batch.size(), 0) {
   // Batch positions apart in the table have lists of their own.
   plan::Loops lists;
@@ -49,7 +45,6 @@ KeyLists::KeyLists(const plan::TakenRows& taken, const Frame& frame, const Atten
 
   // Keys behind one entry of the table are a page.
   plan::Loops pages = loops_of_parts(taken, keys), in_page;
-  if (!pages.empty() && pages.back().b == 0) step_ = pages.back().a;
   while (!pages.empty() && pages.back().b == 0) {
     in_page.insert(0, pages.back());
     pages.pop_back();

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "attend_axes.h"
+#include "../plan/attend_axes.h"
 #include "frame.h"
 #include "scratch.h"
 
@@ -17,10 +17,10 @@ namespace einkern::exec {
 class KeyLists {
  public:
   /// `strides` by axis of the scores.
-  KeyLists(const AttendAxes& keys, const Dims& strides);
+  KeyLists(const plan::AttendAxes& keys, const Dims& strides);
   /// Through a table, whose entries have been checked.
-  KeyLists(const plan::TakenRows& taken, const Frame& frame, const AttendAxes& batch,
-           const AttendAxes& keys);
+  KeyLists(const plan::TakenRows& taken, const Frame& frame, const plan::AttendAxes& batch,
+           const plan::AttendAxes& keys);
 
   /// Keys of a list.
   std::int64_t count() const noexcept { return count_; }
@@ -29,8 +29,6 @@ class KeyLists {
     const std::int64_t list = lists_ == 1 ? 0 : batch_->offset(position, list_strides_);
     return offsets_->as<std::int64_t>() + list * count_;
   }
-  /// From a key to the next, as a rule; nothing when a table tells.
-  std::optional<std::int64_t> step() const noexcept { return step_; }
 
  private:
   void allocate() {
@@ -38,8 +36,7 @@ class KeyLists {
   }
 
   std::int64_t count_, lists_ = 1;
-  std::optional<std::int64_t> step_;
-  const AttendAxes* batch_ = nullptr;
+  const plan::AttendAxes* batch_ = nullptr;
   Dims list_strides_;  // of the number of a list, by axis of the scores
   std::optional<ScratchBlock> offsets_;
 };

@@ -78,7 +78,7 @@ class Matcher {
       if (axis.role == Role::batch) batches *= axis.size;
     }
     const bool few = keys == 1 || (batches == 1 && scores <= kFewScores);
-    return few && !stop("so few scores cost less apart");
+    return few && !stop("so few scores (one key, or 16 of one head) cost less apart");
   }
 
   void stream(const List& axes) {

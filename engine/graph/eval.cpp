@@ -49,6 +49,7 @@ class Evaluation {
   }
 
   const Type& type(std::size_t root) const { return *types_[root]; }
+  const std::vector<map::Scalar>& scalars() const { return collected_.scalars; }
 
   /// The plan that writes outputs of these layouts.
   std::shared_ptr<const Prepared> plan(const std::vector<Layout>& outs, bool fuse) const {
@@ -132,13 +133,13 @@ void einsum_into(const Tensor& out, std::string_view equation, std::span<const E
 std::string explain(const std::vector<Expr>& exprs, const EvalOptions& options) {
   const Evaluation evaluation(exprs);
   const auto prepared = evaluation.plan(options.fuse);
-  return plan::explain(prepared->plan, prepared->target);
+  return plan::explain(prepared->plan, prepared->target, evaluation.scalars());
 }
 
 std::string explain_json(const std::vector<Expr>& exprs, const EvalOptions& options) {
   const Evaluation evaluation(exprs);
   const auto prepared = evaluation.plan(options.fuse);
-  return plan::explain_json(prepared->plan, prepared->target);
+  return plan::explain_json(prepared->plan, prepared->target, evaluation.scalars());
 }
 
 std::int64_t plans_made() { return graph::prepared_count(); }

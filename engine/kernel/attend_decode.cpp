@@ -53,8 +53,7 @@ template <class T>
 constexpr std::int64_t kRowsOfVector = kLanes<T> / kElements<T>;
 
 // As few rows as fill one vector take two of half as many instead, since a load for every product
-// is one too many: 43 cycles a key instead of 51, 52 instead of 61 where keys are widened (d =
-// 128).
+// is one too many: 43 cycles a key instead of 51 (d = 128).
 #if HWY_TARGET == HWY_AVX3
 constexpr bool kSplitFew = true;
 #else
@@ -151,38 +150,62 @@ HWY_INLINE void with_stored_type(const StoredRows& rows, const F& f) {
   f(std::type_identity<T>());
 }
 
-/// Keys of another type are widened in L1, by as many elements as there are steps for: while one
-/// chunk is multiplied the next one is widened, a key a step.
-template <class T>
-struct WidenedKeys {
-  static constexpr std::int64_t kChunk = kKeys * kElements<T>;
-  HWY_ALIGN T chunks[2][kKeys][kChunk];
-  int at = 0;  // the chunk that has been widened
+// A byte shuffle within blocks of 128 bits widens bf16 and puts elements where those of f32 lie.
+// With AVX-512 on Zen 4 it waits for the multiply-adds' ports: 54 cycles a key of 128 for four
+// rows, where a conversion and a shift take 43.
+constexpr bool kShufflesBytes = HWY_TARGET != HWY_AVX3 && HWY_TARGET != HWY_SCALAR;
 
-  template <class S>
-  HWY_INLINE void widen_next(const S* from, int key) {
-    const hn::CappedTag<T, kChunk> d;
-    HWY_UNROLL(4)
-    for (std::int64_t c = 0; c < kChunk; c += static_cast<std::int64_t>(hn::MaxLanes(d))) {
-      hn::Store(load_as(d, from + c), d, chunks[1 - at][key] + c);
-    }
+/// Parts of E elements each that one load has.
+template <class S, std::int64_t E>
+constexpr int kParts = std::is_same_v<S, BFloat16>&& kShufflesBytes ? 8 / E : 1;
+
+/// Elements of part `kPart` of the keys at `from`, as load_broadcast has them: bits are those of
+/// f32 copies.
+template <class T, bool kSplit, int kPart, class S>
+HWY_INLINE Vector<T> load_keys(const S* from) {
+  const Tag<T> d;
+  if constexpr (std::is_same_v<S, T>) {
+    return load_broadcast<T, kSplit>(from);
+#if HWY_TARGET != HWY_SCALAR
+  } else if constexpr (std::is_same_v<S, BFloat16> && kShufflesBytes) {
+    const hn::Repartition<std::uint8_t, Tag<T>> bytes;
+    HWY_ALIGN static constexpr auto kFrom = [] {
+      std::array<std::uint8_t, sizeof(T) * kLanes<T>> places{};
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        const std::size_t element = i / sizeof(T) % 4 + 4 * kPart, byte = i % sizeof(T);
+        places[i] = static_cast<std::uint8_t>(byte < 2 ? 0x80 : 2 * element + byte - 2);
+      }
+      return places;
+    }();
+    const auto all = hn::LoadDup128(bytes, reinterpret_cast<const std::uint8_t*>(from));
+    return hn::BitCast(d, hn::TableLookupBytesOr0(all, hn::Load(bytes, kFrom.data())));
+  } else {
+    const hn::Rebind<std::uint16_t, Tag<T>> words;
+    if constexpr (kSplit) return widened<S>(d, hn::LoadDup128(words, words_of(from)));
+    const hn::Repartition<std::uint64_t, decltype(words)> blocks;
+    std::uint64_t block = 0;
+    std::memcpy(&block, from, sizeof(block));
+    return widened<S>(d, hn::BitCast(words, hn::Set(blocks, block)));
+#else
+  } else {
+    return load_as(d, from);
+#endif
   }
-};
+}
 
-/// Scores of V vectors of rows with kKeys keys, which may be the same. `next` are the keys of the
-/// next tile. Split: the rows of one vector in V.
+/// Scores of V vectors of rows with kKeys keys, which may be the same. Split: the rows of one
+/// vector in V.
 template <class T, class S, int V, bool kSplit>
 HWY_NOINLINE void score_tile(const DecodeScores<T>& block, std::int64_t row, std::int64_t key,
-                             std::int64_t next, LinesAhead<S>& ahead, WidenedKeys<T>& widened) {
+                             LinesAhead<S>& ahead) {
   const Tag<T> d;
   constexpr std::int64_t N = kLanes<T>, E = kElements<T> * (kSplit ? V : 1),
-                         kChunk = WidenedKeys<T>::kChunk;
-  const auto row_of = [&](std::int64_t j) HWY_ATTR {
-    return static_cast<const S*>(block.k.data) + block.k.at[HWY_MIN(j, block.keys - 1)];
-  };
+                         kStep = kParts<S, E> * E;
   const S* keys[kKeys];
   HWY_UNROLL(8)
-  for (int j = 0; j < kKeys; ++j) keys[j] = row_of(key + j);
+  for (int j = 0; j < kKeys; ++j) {
+    keys[j] = static_cast<const S*>(block.k.data) + block.k.at[HWY_MIN(key + j, block.keys - 1)];
+  }
   Vector<T> sum[V][kKeys];
   HWY_UNROLL(2)
   for (int v = 0; v < V; ++v) {
@@ -191,55 +214,34 @@ HWY_NOINLINE void score_tile(const DecodeScores<T>& block, std::int64_t row, std
   }
   const T* q = block.q + row * E;
   const std::int64_t q_step = block.rows * E;
-  const auto add = [&](const auto& key_at) HWY_ATTR {
+  const auto add_part = [&]<int kPart>(const auto& key_at) HWY_ATTR {
     Vector<T> query[V];
     HWY_UNROLL(2)
     for (int v = 0; v < V; ++v) query[v] = hn::Load(d, q + v * N);
     q += q_step;
     HWY_UNROLL(8)
     for (int j = 0; j < kKeys; ++j) {
-      const auto x = load_broadcast<T, kSplit>(key_at(j));
+      const auto x = load_keys<T, kSplit, kPart>(key_at(j));
       HWY_UNROLL(2)
       for (int v = 0; v < V; ++v) sum[v][j] = hn::MulAdd(query[v], x, sum[v][j]);
     }
   };
-  constexpr std::int64_t kBytes = kKeys * E * sizeof(S);
+  const auto add = [&](std::int64_t i, std::int64_t count, const auto& key_at) HWY_ATTR {
+    if (row == 0) ahead.template fetch<kKeys * kStep * sizeof(S)>(i / kStep);
+    add_part.template operator()<0>(key_at);
+    if constexpr (kParts<S, E> == 2) {
+      if (count > E) add_part.template operator()<1>(key_at);
+    }
+  };
   std::int64_t i = 0;
-  if constexpr (std::is_same_v<S, T>) {
-    for (; i + E <= block.inner; i += E) {
-      if (row == 0) ahead.template fetch<kBytes>(i / E);
-      add([&](int j) HWY_ATTR { return keys[j] + i; });
-    }
-  } else {
-    const std::int64_t whole = block.inner / kChunk * kChunk;
-    for (; i < whole; i += kChunk) {
-      const bool last = i + kChunk == whole;
-      const T(*const chunk)[kChunk] = widened.chunks[widened.at];
-      HWY_UNROLL(8)
-      for (int step = 0; step < kChunk / E; ++step) {
-        if (row == 0) ahead.template fetch<kBytes>(step);
-        constexpr int kAtOnce = static_cast<int>(kKeys * E / kChunk);
-        HWY_UNROLL(2)
-        for (int j = step * kAtOnce; j < (step + 1) * kAtOnce; ++j) {
-          widened.widen_next(last ? row_of(next + j) : keys[j] + i + kChunk, j);
-        }
-        add([&](int j) HWY_ATTR { return chunk[j] + step * E; });
-      }
-      widened.at = 1 - widened.at;
-    }
+  for (; i + kStep <= block.inner; i += kStep) {
+    add(i, kStep, [&](int j) HWY_ATTR { return keys[j] + i; });
   }
   if (i < block.inner) {
     const std::int64_t left = block.inner - i;
-    HWY_ALIGN T rest[kKeys][kChunk];
-    for (int j = 0; j < kKeys; ++j) {
-      for (std::int64_t c = 0; c < (left + E - 1) / E * E; ++c) {
-        rest[j][c] = c < left ? static_cast<T>(widen(keys[j][i + c])) : T{0};
-      }
-    }
-    for (std::int64_t c = 0; c < left; c += E) {
-      if (row == 0) ahead.template fetch<kBytes>(c / E);
-      add([&](int j) HWY_ATTR { return rest[j] + c; });
-    }
+    HWY_ALIGN S rest[kKeys][kStep] = {};
+    for (int j = 0; j < kKeys; ++j) std::copy_n(keys[j] + i, left, rest[j]);
+    add(i, left, [&](int j) HWY_ATTR { return rest[j]; });
   }
   const auto store = [&](const Vector<T>* sums, std::int64_t at) HWY_ATTR {
     constexpr int kTogether = static_cast<int>(kElements<T>);
@@ -264,20 +266,9 @@ template <class T, class S, int V, bool kSplit = false>
 void score_tiles(const DecodeScores<T>& block) {
   constexpr std::int64_t kRows = (kSplit ? 1 : V) * kRowsOfVector<T>;
   LinesAhead<S> ahead(block.ahead, block.ahead_rows, block.inner, 0);
-  WidenedKeys<T> widened;
-  if constexpr (!std::is_same_v<S, T>) {
-    if (block.inner >= WidenedKeys<T>::kChunk) {
-      for (std::int64_t j = 0; j < HWY_MIN(block.keys, kKeys); ++j) {
-        widened.widen_next(static_cast<const S*>(block.k.data) + block.k.at[j],
-                           static_cast<int>(j));
-      }
-      widened.at = 1;
-    }
-  }
   for (std::int64_t key = 0; key < block.keys; key += kKeys) {
     for (std::int64_t row = 0; row < block.rows; row += kRows) {
-      const std::int64_t next = row + kRows < block.rows ? key : key + kKeys;
-      score_tile<T, S, V, kSplit>(block, row, key, next, ahead, widened);
+      score_tile<T, S, V, kSplit>(block, row, key, ahead);
     }
   }
 }

@@ -21,40 +21,50 @@ namespace einkern::kernel::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+/// The bits of f16 or bf16 numbers.
+template <class S>
+HWY_INLINE const std::uint16_t* words_of(const S* from) {
+  static_assert(is_half<S>);
+  return reinterpret_cast<const std::uint16_t*>(from);
+}
+
+/// The numbers of type S, f16 or bf16, whose bits are `words`.
+template <class S, class D>
+HWY_INLINE hn::Vec<D> widened(D d, hn::Vec<hn::Rebind<std::uint16_t, D>> words) {
+  static_assert(sizeof(hn::TFromD<D>) == sizeof(float) && is_half<S>);
+  const hn::RebindToUnsigned<D> d32;
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  if constexpr (std::is_same_v<S, Float16>) {
+    const hn::Rebind<hwy::float16_t, D> d_half;
+    return hn::PromoteTo(d, hn::BitCast(d_half, words));
+  }
+#endif
+  const auto bits = hn::PromoteTo(d32, words);
+  if constexpr (std::is_same_v<S, BFloat16>) {
+    return hn::BitCast(d, hn::ShiftLeft<16>(bits));
+  } else {
+    // As NarrowFloat does it, by selection.
+    const auto kept = [d32](std::uint32_t x) HWY_ATTR { return hn::Set(d32, x); };
+    const auto magnitude = hn::And(bits, kept(0x7fff));
+    const auto sign = hn::ShiftLeft<16>(hn::Sub(bits, magnitude));
+    const auto normal = hn::Add(hn::ShiftLeft<13>(magnitude), kept(112U << 23));
+    const auto denormal = hn::BitCast(d32, hn::Sub(hn::BitCast(d, hn::Add(normal, kept(1U << 23))),
+                                                   hn::BitCast(d, kept(113U << 23))));
+    const auto least = hn::Lt(magnitude, kept(0x400));
+    const auto beyond = hn::Gt(magnitude, kept(0x7bff));
+    const auto finite = hn::IfThenElse(least, denormal, normal);
+    const auto all = hn::IfThenElse(beyond, hn::Add(normal, kept(112U << 23)), finite);
+    return hn::BitCast(d, hn::Or(all, sign));
+  }
+}
+
 /// The numbers at `from`, as many as `d` has lanes: of its own type, f16 or bf16.
 template <class D, class S>
 HWY_INLINE hn::Vec<D> load_as(D d, const S* HWY_RESTRICT from) {
   if constexpr (std::is_same_v<S, hn::TFromD<D>>) {
     return hn::LoadU(d, from);
   } else {
-    static_assert(sizeof(hn::TFromD<D>) == sizeof(float) && is_half<S>);
-    const auto* const words = reinterpret_cast<const std::uint16_t*>(from);
-    const hn::Rebind<std::uint16_t, D> d16;
-    const hn::RebindToUnsigned<D> d32;
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-    if constexpr (std::is_same_v<S, Float16>) {
-      const hn::Rebind<hwy::float16_t, D> d_half;
-      return hn::PromoteTo(d, hn::BitCast(d_half, hn::LoadU(d16, words)));
-    }
-#endif
-    const auto bits = hn::PromoteTo(d32, hn::LoadU(d16, words));
-    if constexpr (std::is_same_v<S, BFloat16>) {
-      return hn::BitCast(d, hn::ShiftLeft<16>(bits));
-    } else {
-      // As NarrowFloat does it, by selection.
-      const auto kept = [d32](std::uint32_t x) HWY_ATTR { return hn::Set(d32, x); };
-      const auto magnitude = hn::And(bits, kept(0x7fff));
-      const auto sign = hn::ShiftLeft<16>(hn::Sub(bits, magnitude));
-      const auto normal = hn::Add(hn::ShiftLeft<13>(magnitude), kept(112U << 23));
-      const auto denormal =
-          hn::BitCast(d32, hn::Sub(hn::BitCast(d, hn::Add(normal, kept(1U << 23))),
-                                   hn::BitCast(d, kept(113U << 23))));
-      const auto least = hn::Lt(magnitude, kept(0x400));
-      const auto beyond = hn::Gt(magnitude, kept(0x7bff));
-      const auto finite = hn::IfThenElse(least, denormal, normal);
-      const auto all = hn::IfThenElse(beyond, hn::Add(normal, kept(112U << 23)), finite);
-      return hn::BitCast(d, hn::Or(all, sign));
-    }
+    return widened<S>(d, hn::LoadU(hn::Rebind<std::uint16_t, D>(), words_of(from)));
   }
 }
 

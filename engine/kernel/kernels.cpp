@@ -29,6 +29,7 @@ constexpr NamedTarget kTargets[] = {
       .nr_f32 = 32,
       .mr_f64 = 14,
       .nr_f64 = 16,
+      .attend_vectors = 4,
       .kc_f32 = 512,
       .kc_f64 = 512,
       .peak_f32 = 175e9,

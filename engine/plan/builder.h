@@ -2,6 +2,7 @@
 // Assembles a plan step by step: values in, values out, and who is dead after which step.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "../base/machine.h"
@@ -43,9 +44,12 @@ class Builder {
 Estimate estimate(const Step& step, const Target& target);
 
 /// The plan as text for people: a line per step with kind, M x N x K x batch, flops, bytes,
-/// predicted time and regime, then copies and workspace.
-std::string explain(const Plan& plan, const Target& target);
+/// predicted time and regime, then how streamed steps are cut, what of them is visible where the
+/// caller's scalars are given, and why they are streamed, then copies and workspace.
+std::string explain(const Plan& plan, const Target& target,
+                    std::span<const map::Scalar> scalars = {});
 /// The same as JSON.
-std::string explain_json(const Plan& plan, const Target& target);
+std::string explain_json(const Plan& plan, const Target& target,
+                         std::span<const map::Scalar> scalars = {});
 
 }  // namespace einkern::plan

@@ -6,6 +6,8 @@
 #include <array>
 
 #include "../base/caret.h"
+#include "attend_cut.h"
+#include "attend_visible.h"
 #include "builder.h"
 #include "loops.h"
 #include "operands.h"
@@ -132,21 +134,6 @@ std::string table(const std::vector<Row>& rows, std::size_t texts) {
   return text;
 }
 
-struct Copies {
-  std::size_t count = 0;
-  double bytes = 0;
-};
-
-Copies copies_of(const Plan& plan) {
-  Copies copies;
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    if (!std::holds_alternative<Copy>(plan.steps[i])) continue;
-    ++copies.count;
-    copies.bytes += plan.estimates[i].bytes_written;
-  }
-  return copies;
-}
-
 std::string quoted(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -162,7 +149,92 @@ std::string quoted(std::string_view text) {
   return result + '"';
 }
 
-std::string json_step(const Step& step, const Estimate& estimate, const std::string& note) {
+/// What explain knows beside the steps: the scalars are empty where they are not known.
+struct Circumstances {
+  const Target& target;
+  std::vector<map::Scalar> scalars;
+};
+
+Circumstances circumstances(const Plan& plan, const Target& target,
+                            std::span<const map::Scalar> scalars) {
+  Circumstances result{target, {scalars.begin(), scalars.end()}};
+  if (std::ssize(scalars) != plan.scalars) return {target, {}};
+  result.scalars.insert(result.scalars.end(), plan.constants.begin(), plan.constants.end());
+  return result;
+}
+
+/// What a mask leaves; everything where there is none, or a scalar is not known.
+VisibleShare visible_part(const Attend& step, const Circumstances& known) {
+  for (const map::Instruction& code : step.scores.code) {
+    if (code.op == map::Op::scalar && code.arg >= std::ssize(known.scalars)) return {};
+  }
+  return has_mask(step) ? visible_share(step, known.scalars) : VisibleShare{};
+}
+
+/// How a streamed step is cut, what a mask leaves, and why it is streamed.
+std::string streamed_text(std::size_t number, const Attend& step, const Estimate& estimate,
+                          const Circumstances& known) {
+  const AttendCut cut = cut_attend(step, known.target);
+  const std::string name = fmt::format("step {}: ", number);
+  std::string text = name;
+  text += cut.few_rows ? std::string("few rows at once")
+                       : fmt::format("tiles of {} rows by {} keys", cut.tile_rows, cut.key_block());
+  if (cut.pieces > 1) {
+    text += fmt::format(", {} pieces of {} keys{}", cut.pieces, cut.piece_keys,
+                        cut.side_by_side(cut.round) ? "" : " in turn");
+  }
+  text += fmt::format(", {} {}, about {} extra\n", cut.tasks(), cut.tasks() == 1 ? "task" : "tasks",
+                      scaled(cut.extra_bytes, "B"));
+  if (cut.copies_keys || cut.copies_values) {
+    text += fmt::format("{}copies of {}, {} at a time\n", name,
+                        !cut.copies_values ? "keys"
+                        : !cut.copies_keys ? "values"
+                                           : "keys and values",
+                        scaled(cut.copied_bytes, "B"));
+  }
+  if (has_mask(step)) {
+    const VisibleShare visible = visible_part(step, known);
+    text += fmt::format("{}at most {:.0f} % of scores visible, {} flops, and {:.0f} % of keys\n",
+                        name, 100 * visible.scores, scaled(visible.scores * estimate.flops, ""),
+                        100 * visible.keys);
+  }
+  return text + fmt::format("{}streamed: {} of scores {} and read take {} more\n", name,
+                            scaled(cut.score_bytes, "B"),
+                            step.normalise ? "twice written" : "written",
+                            scaled(seconds_of_scores(cut, step, known.target), "s"));
+}
+
+std::string json_cut(const Attend& step, const Circumstances& known) {
+  const AttendCut cut = cut_attend(step, known.target);
+  const VisibleShare visible = visible_part(step, known);
+  return fmt::format(
+      ",\n     \"cut\": {{\"form\": {}, \"tile_rows\": {}, \"key_block\": {}, \"tiles\": {}, "
+      "\"pieces\": {}, \"piece_keys\": {}, \"tasks\": {},\n      \"copies_keys\": {}, "
+      "\"copies_values\": {}, \"extra_bytes\": {:.0f}, \"visible_scores\": {:.4g}, "
+      "\"visible_keys\": {:.4g},\n      \"score_bytes\": {:.0f}, \"score_seconds\": {:.4g}}}",
+      quoted(cut.few_rows ? "few rows" : "tiles"), cut.tile_rows, cut.key_block(),
+      cut.batch * cut.tiles, cut.pieces, cut.piece_keys, cut.tasks(), cut.copies_keys,
+      cut.copies_values, cut.extra_bytes, visible.scores, visible.keys, cut.score_bytes,
+      seconds_of_scores(cut, step, known.target));
+}
+
+struct Copies {
+  std::size_t count = 0;
+  double bytes = 0;
+};
+
+Copies copies_of(const Plan& plan) {
+  Copies copies;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    if (!std::holds_alternative<Copy>(plan.steps[i])) continue;
+    ++copies.count;
+    copies.bytes += plan.estimates[i].bytes_written;
+  }
+  return copies;
+}
+
+std::string json_step(const Step& step, const Estimate& estimate, const std::string& note,
+                      const Circumstances& known) {
   std::string text =
       fmt::format("{{\"kind\": {}, \"term\": {}, \"dtype\": {}", quoted(kind_of(step)),
                   quoted(note), quoted(name_of(written_by(step).dtype)));
@@ -183,6 +255,7 @@ std::string json_step(const Step& step, const Estimate& estimate, const std::str
       for (std::string& name : taken) name = quoted(name);
       text += fmt::format(", \"taken\": [{}]", fmt::join(taken, ", "));
     }
+    if (const auto* a = std::get_if<Attend>(&step)) text += json_cut(*a, known);
   }
   return text + fmt::format(
                     ",\n     \"flops\": {:.0f}, \"bytes_read\": {:.0f}, \"bytes_written\": {:.0f}, "
@@ -192,7 +265,8 @@ std::string json_step(const Step& step, const Estimate& estimate, const std::str
 
 }  // namespace
 
-std::string explain(const Plan& plan, const Target& target) {
+std::string explain(const Plan& plan, const Target& target, std::span<const map::Scalar> scalars) {
+  const Circumstances known = circumstances(plan, target, scalars);
   std::string text = fmt::format("target {}", target.name);
   if (plan.path.find(';') != std::string::npos) text += fmt::format(", path {}", plan.path);
   text += "\n";
@@ -215,6 +289,10 @@ std::string explain(const Plan& plan, const Target& target) {
                     scaled(total.bytes_written, "B"), scaled(total.seconds, "s")});
   }
   text += plan.steps.empty() ? "nothing to do\n" : table(rows, 5);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const auto* s = std::get_if<Attend>(&plan.steps[i]);
+    if (s != nullptr) text += streamed_text(i, *s, plan.estimates[i], known);
+  }
   const Copies copies = copies_of(plan);
   text += copies.count == 0
               ? "copies: none\n"
@@ -224,11 +302,13 @@ std::string explain(const Plan& plan, const Target& target) {
   return text;
 }
 
-std::string explain_json(const Plan& plan, const Target& target) {
+std::string explain_json(const Plan& plan, const Target& target,
+                         std::span<const map::Scalar> scalars) {
+  const Circumstances known = circumstances(plan, target, scalars);
   std::string steps;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     steps += fmt::format("{}\n    {}", i > 0 ? "," : "",
-                         json_step(plan.steps[i], plan.estimates[i], plan.notes[i]));
+                         json_step(plan.steps[i], plan.estimates[i], plan.notes[i], known));
   }
   std::string unfused;
   for (const std::string& miss : plan.unfused) {

@@ -85,6 +85,18 @@ void check_decode_scores() {
           }
           CHECK(worst <= tolerance);
           CHECK(out[(keys + kernel::kDecodeKeys - 1) * rows] == 9);
+          if constexpr (is_half<S>) {
+            // The bits that keys of type T give.
+            AlignedArray<T> copies(keys * (inner + 3)), same((keys + kernel::kDecodeKeys) * rows);
+            for (std::int64_t i = 0; i < keys * (inner + 3); ++i) copies[i] = widen(k[i]);
+            functions.scores({.q = q.data(),
+                              .k = {copies.data(), dtype_of<T>, at.data()},
+                              .inner = inner,
+                              .keys = keys,
+                              .rows = rows,
+                              .out = same.data()});
+            CHECK(std::equal(out.data(), out.data() + keys * rows, same.data()));
+          }
         }
       }
     }

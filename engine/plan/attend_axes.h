@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The axes of one role of an Attend step as one flat axis, and boxes over them.
+// The axes of one role of an Attend step as one flat axis, and tiles of them.
 #pragma once
 
 #include <algorithm>
@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "../base/layout.h"
-#include "../plan/step.h"
+#include "step.h"
 
-namespace einkern::exec {
+namespace einkern::plan {
 
 /// Axes of a role in a fixed order (longer ones inside, so that runs are long), flattened.
 class AttendAxes {
  public:
   /// Axes of `long_enough` positions and more are equally long: their order is that of the step,
   /// whatever their sizes.
-  AttendAxes(const plan::Attend& step, plan::ScoreAxis::Role role,
+  AttendAxes(const Attend& step, ScoreAxis::Role role,
              std::int64_t long_enough = std::numeric_limits<std::int64_t>::max());
 
   /// Number of positions.
@@ -76,11 +76,4 @@ class RowTiles {
   std::int64_t most_, run_, of_run_, count_;
 };
 
-/// Rows and keys of one batch position, all flattened.
-struct AttendBox {
-  std::int64_t batch = 0;
-  std::int64_t row = 0, rows = 1;
-  std::int64_t key = 0, keys = 1;
-};
-
-}  // namespace einkern::exec
+}  // namespace einkern::plan

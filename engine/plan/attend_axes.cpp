@@ -4,17 +4,16 @@
 
 #include <algorithm>
 
-namespace einkern::exec {
+namespace einkern::plan {
 
-AttendAxes::AttendAxes(const plan::Attend& step, plan::ScoreAxis::Role role,
-                       std::int64_t long_enough) {
+AttendAxes::AttendAxes(const Attend& step, ScoreAxis::Role role, std::int64_t long_enough) {
   for (std::size_t a = 0; a < step.axes.size(); ++a) {
-    const plan::ScoreAxis& axis = step.axes[a];
+    const ScoreAxis& axis = step.axes[a];
     if (axis.role != role) continue;
     count_ *= axis.size;
     if (axis.size != 1) axes_.push_back({static_cast<std::int64_t>(a), axis.size});
   }
-  if (role == plan::ScoreAxis::Role::batch) return;
+  if (role == ScoreAxis::Role::batch) return;
   std::stable_sort(axes_.begin(), axes_.end(), [&](const Axis& a, const Axis& b) {
     return std::min(a.size, long_enough) < std::min(b.size, long_enough);
   });
@@ -60,4 +59,4 @@ void AttendAxes::locate(std::int64_t position, Dims& index) const noexcept {
   }
 }
 
-}  // namespace einkern::exec
+}  // namespace einkern::plan
