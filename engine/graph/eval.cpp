@@ -39,6 +39,7 @@ class Evaluation {
       types_.push_back(&expr.node()->type);
     }
     collected_ = graph::collect(roots_);
+    structure_bytes_ = collected_.key.size();
     for (const NodePtr& leaf : collected_.leaves) {
       const auto* tensor = std::get_if<graph::Leaf>(&leaf->op);
       if (tensor == nullptr) {
@@ -52,8 +53,9 @@ class Evaluation {
   const std::vector<map::Scalar>& scalars() const { return collected_.scalars; }
 
   /// The plan that writes outputs of these layouts.
-  std::shared_ptr<const Prepared> plan(const std::vector<Layout>& outs, bool fuse) const {
-    std::string key = collected_.key;
+  std::shared_ptr<const Prepared> plan(const std::vector<Layout>& outs, bool fuse) {
+    std::string& key = collected_.key;
+    key.resize(structure_bytes_);
     key += fuse ? 'f' : 'p';
     key += exec::current_target().name;
     for (const Layout& out : outs) {
@@ -63,19 +65,19 @@ class Evaluation {
     std::vector<Layout> layouts;
     for (const Tensor* leaf : leaves_) layouts.push_back(leaf->layout());
     auto made = graph::prepare(roots_, collected_, {fuse, layouts, outs});
-    return cache().insert(std::move(key), std::move(made));
+    return cache().insert(key, std::move(made));
   }
   /// The plan that writes contiguous outputs.
-  std::shared_ptr<const Prepared> plan(bool fuse) const {
+  std::shared_ptr<const Prepared> plan(bool fuse) {
     return plan(graph::contiguous_layouts(types_), fuse);
   }
 
-  std::vector<Tensor> run(const EvalOptions& options) const {
+  std::vector<Tensor> run(const EvalOptions& options) {
     const auto prepared = plan(options.fuse);
     return graph::run({*prepared, leaves_, collected_.scalars}, types_, options.threads);
   }
 
-  void run_into(const Tensor& out, const EvalOptions& options) const {
+  void run_into(const Tensor& out, const EvalOptions& options) {
     if (!graph::may_share_memory({out}, leaves_)) {
       const auto prepared = plan({out.layout()}, options.fuse);
       const graph::Call call{*prepared, leaves_, collected_.scalars};
@@ -88,11 +90,12 @@ class Evaluation {
   std::vector<NodePtr> roots_;
   SmallVector<const Type*, 4> types_;
   Collected collected_;
+  std::size_t structure_bytes_ = 0;  // of the key; what follows says how the plan is made
   graph::TensorPointers leaves_;
 };
 
 void into(const char* function, const Tensor& out, const Expr& expr, const EvalOptions& options) {
-  const Evaluation evaluation(std::span(&expr, 1));
+  Evaluation evaluation(std::span(&expr, 1));
   graph::check_out(function, out, evaluation.type(0));
   evaluation.run_into(out, options);
 }
@@ -131,13 +134,13 @@ void einsum_into(const Tensor& out, std::string_view equation, std::span<const E
 }
 
 std::string explain(const std::vector<Expr>& exprs, const EvalOptions& options) {
-  const Evaluation evaluation(exprs);
+  Evaluation evaluation(exprs);
   const auto prepared = evaluation.plan(options.fuse);
   return plan::explain(prepared->plan, prepared->target, evaluation.scalars());
 }
 
 std::string explain_json(const std::vector<Expr>& exprs, const EvalOptions& options) {
-  const Evaluation evaluation(exprs);
+  Evaluation evaluation(exprs);
   const auto prepared = evaluation.plan(options.fuse);
   return plan::explain_json(prepared->plan, prepared->target, evaluation.scalars());
 }

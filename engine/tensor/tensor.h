@@ -113,7 +113,8 @@ class Tensor {
   requires(std::convertible_to<const Text&, std::string_view> && !std::integral<Text>) Expr
   operator[](const Text& term) const;
   /// The same view with other labels ({} for none).
-  Tensor with_labels(Labels labels) const;
+  Tensor with_labels(Labels labels) const&;
+  Tensor with_labels(Labels labels) &&;
 
   // Copies.
   /// A contiguous tensor of another dtype. Float to integer truncates toward zero and is a

@@ -175,10 +175,13 @@ Tensor Tensor::split(const Axis& asked, const std::vector<std::string>& labels,
   return view(*this, axes);
 }
 
-Tensor Tensor::with_labels(Labels labels) const {
-  Tensor renamed = *this;
-  renamed.labels_ = std::move(labels);
-  return renamed;
+Tensor Tensor::with_labels(Labels labels) const& {
+  return Tensor(*this).with_labels(std::move(labels));
+}
+
+Tensor Tensor::with_labels(Labels labels) && {
+  labels_ = std::move(labels);
+  return std::move(*this);
 }
 
 }  // namespace einkern
