@@ -7,6 +7,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "../attention/cache/paged.h"
 #include "../engine/base/error.h"
 #include "../engine/tensor/create.h"
 #include "../ops/ops.h"
@@ -61,6 +62,8 @@ void read_options(const std::string& where, std::string_view text, AttentionProb
       (p.window ? p.window->right : p.window.emplace().left) = parse_integer(where, value, -1);
     } else if (name == "softcap") {
       p.softcap = parse_number(where, value);
+    } else if (name == "pages") {
+      p.page = parse_integer(where, value, 1);
     } else if (name == "lengths") {
       p.lengths.push_back(parse_integer(where, value, 0));
     } else if (name == "mask" && value.starts_with("blocks:")) {
@@ -74,6 +77,27 @@ void read_options(const std::string& where, std::string_view text, AttentionProb
     }
   }
   if (mask.blocks > 0) p.mask = block_mask(p, mask.blocks, mask.density, mask.seed);
+}
+
+/// Keys or values (b, g, k, d) in pages (page, g, size, d), block t of entry b in page table[b, t].
+Tensor in_pages(const Tensor& x, const Tensor& table, std::int64_t size) {
+  const std::int64_t blocks = table.shape()[1];
+  Tensor pages = empty({table.size(), x.shape()[1], size, x.shape()[3]}, x.dtype());
+  for (std::int64_t b = 0; b < table.shape()[0]; ++b) {
+    for (std::int64_t t = 0; t < blocks; ++t) {
+      pages(table.data<std::int64_t>()[b * blocks + t])
+          .assign(x(b).slice(1, t * size, (t + 1) * size));
+    }
+  }
+  return pages;
+}
+
+/// Every page once, in no order: steps of a prime that does not divide their number.
+Tensor page_table(std::int64_t batch, std::int64_t blocks) {
+  Tensor table = empty({batch, blocks}, i64);
+  const std::int64_t pages = batch * blocks, step = pages % 7919 == 0 ? 7907 : 7919;
+  for (std::int64_t p = 0; p < pages; ++p) table.data<std::int64_t>()[p] = p * step % pages;
+  return table;
 }
 
 double element(const Tensor& tensor, std::int64_t b, std::int64_t h, std::int64_t i,
@@ -103,11 +127,17 @@ double AttentionProblem::visible_flops() const {
 }
 
 double AttentionProblem::bytes(DType dtype) const {
-  const auto elements = [&](std::int64_t rows) {
-    return static_cast<double>(batch * rows * (dk + dv));
-  };
-  return elements(heads * queries) * static_cast<double>(size_of(compute_dtype(dtype))) +
-         elements(kv_heads * keys) * static_cast<double>(size_of(stored.value_or(dtype)));
+  const auto elements = [&](std::int64_t rows) { return static_cast<double>(rows * (dk + dv)); };
+  std::int64_t seen = 0;
+  for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t j = 0; j < keys; ++j) {
+      std::int64_t i = 0;
+      while (i < queries && !visible(b, i, j)) ++i;
+      seen += i < queries;
+    }
+  }
+  return elements(batch * heads * queries) * static_cast<double>(size_of(compute_dtype(dtype))) +
+         elements(kv_heads * seen) * static_cast<double>(size_of(stored.value_or(dtype)));
 }
 
 std::vector<AttentionProblem> read_attention_problems(const std::string& source) {
@@ -131,6 +161,10 @@ std::vector<AttentionProblem> read_attention_problems(const std::string& source)
     }
     p.alibi = p.variant == "alibi";
     if (fields.size() == 10) read_options(where, fields[9], p);
+    if (p.page > 0 && (p.keys % p.page != 0 || p.positions_first)) {
+      fail<IoError>(
+          fmt::format("{}: {} keys are no whole pages of {}, heads first", where, p.keys, p.page));
+    }
     if (!p.lengths.empty() && p.lengths.size() != static_cast<std::size_t>(p.batch)) {
       fail<IoError>(
           fmt::format("{}: {} lengths for {} batch entries", where, p.lengths.size(), p.batch));
@@ -165,7 +199,16 @@ AttentionOperands::AttentionOperands(const AttentionProblem& p, DType dtype, std
     slopes = exp(arange(p.heads, dtype) * (-8 * std::log(2.0) / static_cast<double>(p.heads)));
     options.bias = (*slopes)["h"] * (index("k") - index("q"));
   }
-  output = dot_product_attention(q, k, v, options).output;
+  if (p.page == 0) {
+    output = dot_product_attention(q, k, v, options).output;
+    return;
+  }
+  const Tensor table = page_table(p.batch, p.keys / p.page);
+  const Expr lengths = options.lengths ? *options.lengths : Expr(full({p.batch}, p.keys, i64));
+  options.lengths.reset();
+  output = paged_attention(
+               q, {in_pages(k, table, p.page), in_pages(v, table, p.page), table, lengths}, options)
+               .output;
 }
 
 double check_attention(const AttentionProblem& p, const AttentionOperands& operands,

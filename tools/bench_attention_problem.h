@@ -24,12 +24,14 @@ struct AttentionProblem {
   bool alibi = false;
   bool positions_first = false;  // (batch, position, head, dim)
   std::optional<DType> stored;   // dtype of keys and values, where the row names one
+  std::int64_t page = 0;         // keys of a page, when they lie in pages without an order
 
   /// Does query i of batch entry b attend to key j?
   bool visible(std::int64_t b, std::int64_t i, std::int64_t j) const;
   /// Multiply-adds of both contractions over visible positions, counted as two operations each.
   double visible_flops() const;
-  /// Bytes of q, k, v and the output, each once; k and v in `dtype` unless the row names another.
+  /// Bytes of q, the output, and the keys and values that a query sees, each once; k and v in
+  /// `dtype` unless the row names another.
   double bytes(DType dtype) const;
 };
 

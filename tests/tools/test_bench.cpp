@@ -307,7 +307,8 @@ TEST_SUITE("tools") {
                    "alibi\talibi\t1\t2\t2\t9\t9\t4\t4\tcausal=top_left\n" +
                    "padding\tlengths\t3\t2\t2\t5\t9\t4\t4\tlengths=9,0,4\n" +
                    "mask\tmask\t1\t2\t2\t9\t9\t4\t4\tmask=blocks:2,density:0.5,seed:7\n" +
-                   "half\tfull\t1\t2\t1\t9\t30\t4\t4\tkv=f16\n");
+                   "half\tfull\t1\t2\t1\t9\t30\t4\t4\tkv=f16\n" +
+                   "pages\tdecode\t3\t4\t2\t2\t12\t5\t7\tpages=3,lengths=12,5,0\n");
     const std::vector<std::string> quick = {"--buffers", "1", "--min-time", "0"};
     const auto run = [&](std::vector<std::string> arguments) {
       arguments.insert(arguments.end(), quick.begin(), quick.end());
@@ -319,7 +320,7 @@ TEST_SUITE("tools") {
       CHECK(done.err == "");
       REQUIRE(done.code == 0);
       const Json results = Json::parse(done.out).at("results");
-      REQUIRE(results.size() == 8);
+      REQUIRE(results.size() == 9);
       CHECK(results[0].at("dtype") == dtype);
       CHECK(results[7].at("dtype") == "f16");
       // Queries and outputs in the dtype that is computed in, keys and values as they are stored.
@@ -333,6 +334,12 @@ TEST_SUITE("tools") {
         CHECK(row.at("plain_extra_bytes").get<double>() >= 0);
         CHECK(row.at("error").get<double>() < (dtype == "f64" ? 1e-13 : 1e-6));
       }
+      // Keys and values that are seen: 17 in all.
+      CHECK(results[8].at("gbs").get<double>() * 1e6 * results[8].at("median_ms").get<double>() ==
+            doctest::Approx((dtype == "f64" ? 8 : 4) * 3 * 4 * 2 * 12 + (dtype == "bf16"  ? 2
+                                                                         : dtype == "f64" ? 8
+                                                                                          : 4) *
+                                                                            2 * 17 * 12));
       // Visible positions only: 1 + 2 + 3 + 4 * 17 of the window.
       const double flops =
           results[2].at("gflops").get<double>() * 1e6 * results[2].at("median_ms").get<double>();
