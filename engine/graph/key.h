@@ -15,7 +15,7 @@ namespace einkern::graph {
 template <class String>
 void put_number(String& key, std::int64_t value) {
   auto bits = static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63);
-  while (bits >= 0x80) [[unlikely]] {
+  while (bits >= 0x80) {
     key += static_cast<char>(bits | 0x80);
     bits >>= 7;
   }
