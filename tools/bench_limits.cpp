@@ -16,8 +16,7 @@ namespace {
 constexpr std::int64_t kLine = 64;
 // A piece outlasts the start of a task (microseconds) and is small beside a buffer.
 constexpr std::int64_t kPieceLines = (std::int64_t{4} << 20) / kLine;
-constexpr std::int64_t kRounds = 1 << 19;  // about a millisecond of multiply-adds
-constexpr double kMuchWork = 1e12;         // always worth a parallel loop
+constexpr double kMuchWork = 1e12;  // always worth a parallel loop
 
 std::atomic<double> sink = 0;  // what the probes return must not be unused
 
@@ -32,6 +31,17 @@ double best_rate(std::int64_t pieces, double piece_work, exec::TileFunction piec
     best = std::max(best, static_cast<double>(pieces) * piece_work / watch.seconds());
   }
   return best;
+}
+
+/// Rounds of multiply-adds that take about a millisecond, on any target and in any build.
+std::int64_t rounds_for_a_millisecond(const kernel::MultiplyAddProbe& fma) {
+  for (std::int64_t rounds = 1 << 10;; rounds *= 2) {
+    const Stopwatch watch;
+    use(fma.run(rounds));
+    const double seconds = watch.seconds();
+    if (seconds > 1e-4)
+      return static_cast<std::int64_t>(static_cast<double>(rounds) * 1e-3 / seconds) + 1;
+  }
 }
 
 void keep_best(double& best, double rate) { best = std::max(best, rate / 1e9); }
@@ -54,8 +64,9 @@ void LimitProbe::measure() {
 
   const std::int64_t tasks = std::int64_t{8} * exec::concurrency();
   const auto peak_of = [&](const kernel::MultiplyAddProbe& fma) {
-    return best_rate(tasks, fma.flops_per_round * kRounds,
-                     [&](std::int64_t) { use(fma.run(kRounds)); });
+    const std::int64_t rounds = rounds_for_a_millisecond(fma);
+    return best_rate(tasks, fma.flops_per_round * static_cast<double>(rounds),
+                     [&](std::int64_t) { use(fma.run(rounds)); });
   };
   const double peak = peak_of(kernels.probe.f32);
   slowest_peak_ = std::min(slowest_peak_, peak / 1e9);
