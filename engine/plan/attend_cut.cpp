@@ -134,8 +134,8 @@ AttendCut cut_attend(const Attend& step, const Target& target) {
   cut.copied_bytes = static_cast<double>(cut.round) * static_cast<double>(copied);
 
   // A state per task, or for the thread at hand; its queries, weights and products; two tables.
-  const double held = static_cast<double>(cut.few_rows ? kDecodeRows : cut.tile_rows);
-  const double element = static_cast<double>(size);
+  const auto held = static_cast<double>(cut.few_rows ? kDecodeRows : cut.tile_rows);
+  const auto element = static_cast<double>(size);
   const double state = held * (element * (extent(columns) + 1) + sizeof(double));
   const double states =
       cut.side_by_side(cut.round) ? static_cast<double>(cut.round * cut.tiles * cut.pieces) : 1;
