@@ -118,7 +118,7 @@ TEST_SUITE("plan") {
     make_causal(step);
     CHECK(plan::has_mask(step));
     // 64 boxes of two by two: the diagonal and what is below it.
-    CHECK(plan::visible_share(step, scalars).scores == doctest::Approx(64 * 65 / 2 / 4096.0));
+    CHECK(plan::visible_share(step, scalars).scores == doctest::Approx(32 * 65 / 4096.0));
     CHECK(plan::visible_share(step, scalars).keys == doctest::Approx(1));
     step.axes[1].size = 32;
     CHECK(plan::visible_share(step, scalars).keys == doctest::Approx(0.25));
