@@ -131,9 +131,10 @@ double AttentionProblem::bytes(DType dtype) const {
   std::int64_t seen = 0;
   for (std::int64_t b = 0; b < batch; ++b) {
     for (std::int64_t j = 0; j < keys; ++j) {
-      std::int64_t i = 0;
-      while (i < queries && !visible(b, i, j)) ++i;
-      seen += i < queries;
+      // The last query first: it sees all keys under a causal mask.
+      std::int64_t i = queries;
+      while (i > 0 && !visible(b, i - 1, j)) --i;
+      seen += i > 0;
     }
   }
   return elements(batch * heads * queries) * static_cast<double>(size_of(compute_dtype(dtype))) +

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of the first lanes of a vector that touch no memory beyond them.
+// Loads and stores of the first lanes of a vector that touch no memory beyond them, and what asks
+// for lines ahead.
 #include <algorithm>
 #include <cstddef>
 
@@ -63,6 +64,8 @@ HWY_INLINE void store_lanes(D d, hn::VFromD<D> v, std::size_t n, T* to) {
     store_halves(d, v, n, to);
   }
 }
+
+HWY_INLINE void fetch_to_l2(const void* address) { __builtin_prefetch(address, 0, 2); }
 
 }  // namespace
 }  // namespace einkern::kernel::HWY_NAMESPACE

@@ -51,8 +51,6 @@ using Tag = hn::ScalableTag<T>;
 template <class T>
 inline constexpr std::int64_t kLanes = hn::MaxLanes(Tag<T>());
 
-HWY_INLINE void fetch_to_l2(const void* address) { __builtin_prefetch(address, 0, 2); }
-
 template <class T>
 HWY_INLINE void fetch_row(const T* first, const T* last) {
   hwy::Prefetch(first);

@@ -20,6 +20,21 @@ HWY_BEFORE_NAMESPACE();
 namespace einkern::kernel::HWY_NAMESPACE {
 namespace {
 
+// Where step 0 of a position goes.
+template <class T>
+struct Target {
+  T* to = nullptr;
+  std::int64_t width = 0;  // to the next step
+  std::int64_t room = 0;   // lanes until the panel's end
+};
+
+template <class T>
+Target<T> target_in(const PackBlock<T>& block, std::int64_t panel, std::int64_t position) {
+  const std::int64_t first = block.panels.start(panel), end = block.panels.start(panel + 1);
+  return {block.packed + first * block.steps.count + (position - first),
+          block.panels.padded ? block.panels.width : end - first, end - position};
+}
+
 // Runs of lanes that are neighbours in memory are copied as rows; a lane alone is a run of one, so
 // this packs any strides.
 template <class T, class S>
@@ -39,7 +54,7 @@ class RunPacker {
         std::int64_t end = i + 1;
         const std::int64_t panel_end = block_.panels.start(p + 1);
         while (end < panel_end && at[end] == at[end - 1] + 1) ++end;
-        pieces.add(target_of(p, i), end - i);
+        pieces.add(target_in(block_, p, i), end - i);
         i = end;
         if (i == panel_end) ++p;
       } while (pieces.count < kPieces && i < positions && at[i] == at[i - 1] + 1);
@@ -59,29 +74,21 @@ class RunPacker {
 
   /// Where part of a run goes: lanes of one panel.
   struct Piece {
-    T* to;
-    std::int64_t width, lanes;
+    Target<T> target;
+    std::int64_t lanes;
   };
   struct Pieces {
     Piece at[kPieces];
     std::int64_t count;
     bool whole;  // two vectors each
 
-    void add(Piece piece, std::int64_t lanes) {
-      piece.lanes = lanes;
+    void add(const Target<T>& target, std::int64_t lanes) {
       whole = whole && lanes == 2 * kLanes;
-      at[count++] = piece;
+      at[count++] = {target, lanes};
     }
   };
 
   const S* source() const { return static_cast<const S*>(block_.source); }
-
-  Piece target_of(std::int64_t p, std::int64_t position) const {
-    const Panels& panels = block_.panels;
-    const std::int64_t first = panels.start(p), end = panels.start(p + 1);
-    return {block_.packed + first * block_.steps.count + (position - first),
-            panels.padded ? panels.width : end - first, 0};
-  }
 
   static HWY_INLINE void copy_part(const S* from, std::int64_t lanes, T* to) {
     const D d;
@@ -99,8 +106,8 @@ class RunPacker {
     constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(S));
     const D d;
     if (length == 1) {
-      const Piece& piece = pieces.at[0];
-      for (std::int64_t s = 0; s < steps; ++s) piece.to[s * piece.width] = widen(from[at[s]]);
+      const Target<T>& target = pieces.at[0].target;
+      for (std::int64_t s = 0; s < steps; ++s) target.to[s * target.width] = widen(from[at[s]]);
       return;
     }
     for (std::int64_t s = 0; s < steps; ++s) {
@@ -109,7 +116,7 @@ class RunPacker {
       const S* in = from + at[s];
       for (std::int64_t p = 0; p < pieces.count; ++p) {
         const Piece& piece = pieces.at[p];
-        T* const out = piece.to + s * piece.width;
+        T* const out = piece.target.to + s * piece.target.width;
         if (pieces.whole) {
           const auto low = load_as(d, in), high = load_as(d, in + kLanes);
           hn::StoreU(low, d, out);
@@ -128,8 +135,6 @@ class RunPacker {
 };
 
 #if HWY_TARGET != HWY_SCALAR
-
-HWY_INLINE void fetch_to_l2(const void* address) { __builtin_prefetch(address, 0, 2); }
 
 // The unit stride lies along the contracted labels: the rows of a panel side by side, a line of
 // each at a time, so that lines of the panel are written in their order.
@@ -244,25 +249,15 @@ class FarPacker {
   // Steps ahead that are fetched; no hardware prefetcher follows a vector of far rows.
   static constexpr std::int64_t kAhead = 3;
 
-  struct Target {
-    T* to = nullptr;  // of step 0
-    std::int64_t width = 0;
-    std::int64_t room = 0;  // lanes until the panel's end
-  };
-
-  Target target_of(std::int64_t position) const {
-    const Panels& panels = block_.panels;
-    const std::int64_t p = panels.panel_of(position);
-    const std::int64_t first = panels.start(p), end = panels.start(p + 1);
-    return {block_.packed + first * block_.steps.count + (position - first),
-            panels.padded ? panels.width : end - first, end - position};
+  Target<T> target_of(std::int64_t position) const {
+    return target_in(block_, block_.panels.panel_of(position), position);
   }
 
   // Lanes position + (0 .. lanes - 1) + inner * (0 .. units - 1), all steps.
   void pack_square(std::int64_t position, std::int64_t units, std::int64_t lanes) const {
     const std::int64_t inner = block_.lanes.unit.inner, steps = block_.steps.count;
     const R rows(static_cast<const S*>(block_.source), block_.lanes.at + position, lanes);
-    Target targets[kUnits];
+    Target<T> targets[kUnits];
     for (std::int64_t u = 0; u < units; ++u) targets[u] = target_of(position + u * inner);
     for (std::int64_t s = 0; s < steps; ++s) {
       const std::int64_t offset = block_.steps.at[s];
@@ -281,7 +276,8 @@ class FarPacker {
       for (; u + R::kColumns <= units; u += R::kColumns) rows.columns(offset + u, put_at(u));
       for (; u < units; ++u) {
         for (std::int64_t i = 0; i < lanes; ++i) {
-          const Target t = i < targets[u].room ? targets[u] : target_of(position + u * inner + i);
+          const Target<T> t =
+              i < targets[u].room ? targets[u] : target_of(position + u * inner + i);
           t.to[s * t.width + (i < targets[u].room ? i : 0)] = widen(rows.at[i][offset + u]);
         }
       }
@@ -289,7 +285,7 @@ class FarPacker {
   }
 
   template <class V>
-  HWY_INLINE void put(const Target& t, std::int64_t position, std::int64_t s, std::int64_t lanes,
+  HWY_INLINE void put(const Target<T>& t, std::int64_t position, std::int64_t s, std::int64_t lanes,
                       V v) const {
     const typename R::D d;
     if (HWY_LIKELY(lanes <= t.room)) {
@@ -300,7 +296,7 @@ class FarPacker {
     hn::Store(v, d, buffer);
     std::copy(buffer, buffer + t.room, t.to + s * t.width);
     for (std::int64_t i = t.room; i < lanes;) {
-      const Target next = target_of(position + i);
+      const Target<T> next = target_of(position + i);
       const std::int64_t n = std::min(next.room, lanes - i);
       std::copy(buffer + i, buffer + i + n, next.to + s * next.width);
       i += n;
