@@ -42,6 +42,7 @@ struct AttentionTime {
   Way fused;
   std::optional<Way> plain;
   double plain_ratio = 0;  // median over pairs of turns
+  Limits limits;           // while it was timed
 };
 
 /// What the evaluation takes for itself.
@@ -54,9 +55,9 @@ double extra_bytes(const Tensor& out, const Expr& output, bool fuse) {
 }
 
 AttentionTime time_problem(const AttentionProblem& problem, const AttentionBench& bench,
-                           const Limits& limits) {
+                           LimitProbe& probe) {
   AttentionTime row{
-      problem, 0, problem.visible_flops(), problem.bytes(bench.dtype), false, false, {}, {}, 0};
+      problem, 0, problem.visible_flops(), problem.bytes(bench.dtype), false, false, {}, {}, 0, {}};
   std::vector<AttentionOperands> sets;
   sets.emplace_back(problem, bench.dtype, 1);
   const Tensor out = zeros(sets[0].output.shape(), compute_dtype(bench.dtype));
@@ -66,7 +67,8 @@ AttentionTime time_problem(const AttentionProblem& problem, const AttentionBench
     row.plain.emplace().extra_bytes = extra_bytes(out, sets[0].output, false);
     check_attention(problem, sets[0], out);
   }
-  row.memory_bound = row.bytes / limits.read_gbs > row.flops / limits.peak_gflops(bench.dtype);
+  const Limits& best = probe.best();
+  row.memory_bound = row.bytes / best.read_gbs > row.flops / best.peak_gflops(bench.dtype);
   row.cold = row.memory_bound && !bench.warm;
   if (row.cold) {
     const auto wanted =
@@ -84,13 +86,18 @@ AttentionTime time_problem(const AttentionProblem& problem, const AttentionBench
     return seconds.back();
   };
   double plain_total = 0;
+  LimitsInTurn limits(probe, bench.dtype, row.memory_bound);
   for (double total = 0; fused.size() < kFewestRuns || total < bench.min_seconds;) {
+    const Stopwatch turn;
     total += once(fused, true);
-    if (!bench.plain) continue;
-    if (plain.size() >= kFewestPlainRuns && plain_total > kMostPlainSeconds) continue;
-    plain_total += once(plain, false);
-    ratios.push_back(plain.back() / fused.back());
+    if (bench.plain && (plain.size() < kFewestPlainRuns || plain_total < kMostPlainSeconds)) {
+      plain_total += once(plain, false);
+      ratios.push_back(plain.back() / fused.back());
+    }
+    const bool spoilt = limits.after_turn(turn.seconds()) && row.memory_bound && !row.cold;
+    if (spoilt) eval_into(out, sets[0].output, {});
   }
+  row.limits = limits.limits();
   row.fused.times = summarise(std::move(fused));
   if (row.plain) {
     row.plain->times = summarise(std::move(plain));
@@ -100,10 +107,10 @@ AttentionTime time_problem(const AttentionProblem& problem, const AttentionBench
 }
 
 /// Of the arithmetic peak, or for problems bound by memory of the read bandwidth.
-double fraction(const AttentionTime& row, const Limits& limits, DType dtype) {
+double fraction(const AttentionTime& row, DType dtype) {
   const double seconds = row.fused.times.median;
-  return row.memory_bound ? row.bytes / seconds / 1e9 / limits.read_gbs
-                          : row.flops / seconds / 1e9 / limits.peak_gflops(dtype);
+  return row.memory_bound ? row.bytes / seconds / 1e9 / row.limits.read_gbs
+                          : row.flops / seconds / 1e9 / row.limits.peak_gflops(dtype);
 }
 
 std::string of_what(const AttentionTime& row) {
@@ -130,7 +137,7 @@ std::string as_table(const std::vector<AttentionTime>& rows, const Limits& limit
                                       fmt::format("{:.1f}", 100 * row.fused.times.spread),
                                       fmt::format("{:.4g}", row.flops / seconds / 1e9),
                                       fmt::format("{:.3g}", row.bytes / seconds / 1e9),
-                                      fmt::format("{:.3f}", fraction(row, limits, bench.dtype)),
+                                      fmt::format("{:.3f}", fraction(row, bench.dtype)),
                                       of_what(row),
                                       mebibytes(row.fused.extra_bytes),
                                       fmt::format("{:.2g}", row.error)};
@@ -157,7 +164,8 @@ std::string as_json(const std::vector<AttentionTime>& rows, const Limits& limits
                   {"spread", row.fused.times.spread},
                   {"gflops", row.flops / seconds / 1e9},
                   {"gbs", row.bytes / seconds / 1e9},
-                  {"fraction", fraction(row, limits, dtype)},
+                  {"fraction", fraction(row, dtype)},
+                  {"limits", limits_json(row.limits, dtype)},
                   {"cold", row.cold},
                   {"runs", row.fused.times.runs},
                   {"extra_bytes", row.fused.extra_bytes},
@@ -201,7 +209,7 @@ std::string bench_attention(const AttentionBench& bench) {
   probe.measure();
   std::vector<AttentionTime> rows;
   for (const AttentionProblem& problem : problems) {
-    rows.push_back(time_problem(problem, bench, probe.best()));
+    rows.push_back(time_problem(problem, bench, probe));
   }
   probe.measure();
   return bench.form == ReportForm::json ? as_json(rows, probe.best(), bench.dtype)

@@ -149,7 +149,7 @@ Problem take_single(const Options& options, const Given& given, DType dtype,
 void refuse_flagged(const Report& report) {
   std::vector<std::string> flags = flags_of(report);
   for (const Result& result : report.results) {
-    for (std::string& flag : flags_of(result, report.limits)) flags.push_back(std::move(flag));
+    for (std::string& flag : flags_of(result)) flags.push_back(std::move(flag));
   }
   if (!flags.empty()) {
     throw CheckFailed(
@@ -165,8 +165,9 @@ void bench_command(const std::vector<std::string>& arguments) {
       .usage = "['EQUATION' --shapes SHAPES | --problems SET | --attention FILE] [OPTIONS]",
       .summary =
           "Checks einsums against a float64 loop, times them, and says which part of the limits\n"
-          "of this machine, measured in the same run, they reach (roofline). Without a problem it\n"
-          "runs the default set, which takes about ten minutes; --only runs a part of it.\n\n"
+          "of this machine they reach (roofline): medians of probes in turn with the problem; the\n"
+          "best of the run stands above the table. Without a problem it runs the default set,\n"
+          "which takes about fifteen minutes; --only runs a part of it.\n\n"
           "A problem bound by memory is timed cold: over operand sets too large for the caches.\n"
           "`median` is einsum_into on a touched output, `fresh` the form that returns a tensor.",
       .examples = {"einkern bench --problems contractions",

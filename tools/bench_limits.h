@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
+#include <vector>
 
+#include "../engine/kernel/probe.h"
 #include "../engine/tensor/tensor.h"
 
 namespace einkern::tools {
@@ -38,13 +41,59 @@ class LimitProbe {
 
   void measure();
   const Limits& best() const noexcept { return best_; }
+  /// A short measurement: of multiply-adds, some milliseconds that touch no memory; of bandwidths,
+  /// the next part of the buffers.
+  double peak_gflops_now(DType dtype);
+  double read_gbs_now();
+  double write_gbs_now();
   /// The worst measurement of the f32 peak so far relative to the best: 1 on a steady machine.
   double steadiness() const noexcept { return slowest_peak_ / best_.peak_f32_gflops; }
 
  private:
+  /// Multiply-adds of one task, about a millisecond of them.
+  struct PeakTask {
+    kernel::MultiplyAddProbe fma;
+    std::int64_t rounds = 0;
+  };
+
+  double peak_rate(const PeakTask& task, int repetitions) const;
+  double part_rate(void (LimitProbe::*piece)(std::int64_t) const);
+  void read_piece(std::int64_t piece) const;
+  void copy_piece(std::int64_t piece) const;
+  void write_piece(std::int64_t piece) const;
+
   Tensor from_, to_;
+  const char* read_ = nullptr;
+  char* written_ = nullptr;
+  std::int64_t pieces_ = 0, next_piece_ = 0;
+  PeakTask f32_, f64_;
   Limits best_;
   double slowest_peak_ = std::numeric_limits<double>::infinity();
+};
+
+/// The limits while one problem is timed, from probes in turn with it: where a machine is shared,
+/// its bandwidth changes by half within a minute, and the best of a run is nobody's limit for long.
+class LimitsInTurn {
+ public:
+  /// Of a problem bound by memory both bandwidths are probed, else the multiply-adds of `dtype`.
+  LimitsInTurn(LimitProbe& probe, DType dtype, bool memory_bound);
+
+  /// Probes, unless the last probe took longer than the turns since, which took `seconds` more.
+  /// Says whether it did: operands may have left the caches.
+  bool after_turn(double seconds);
+  /// Medians of what was probed; for the rest, the best of the run.
+  Limits limits() const;
+
+ private:
+  struct Rate {
+    std::function<double()> now;
+    double Limits::*limit;
+    std::vector<double> rates;
+  };
+
+  LimitProbe& probe_;
+  std::vector<Rate> rates_;
+  double since_ = std::numeric_limits<double>::infinity(), took_ = 0;
 };
 
 }  // namespace einkern::tools

@@ -88,8 +88,13 @@ class Timing {
     }
     for (const OperandSet& set : sets_) run_into(set);
   }
+  /// Turns need it.
+  void compare_with(LimitProbe& probe) {
+    limits_.emplace(probe, problem_.dtype, work_.is_memory_bound(probe.best()));
+  }
   /// All forms once, or often enough for the clock.
   void take_turn() {
+    const Stopwatch turn;
     // Ours comes first, after other problems, and must find its operands as near as the forms after
     // it do: 30 MB are in the shared cache after the third call only (3.9 ms after one, then 2.5).
     const Stopwatch watch;
@@ -105,6 +110,7 @@ class Timing {
       take_turn(form, [&](const OperandSet& set) { form.run(set, *route_); });
       form.ratios.push_back(form.turns.back() / into_.turns.back());
     }
+    limits_->after_turn(turn.seconds());
   }
   /// Median of calls of one library alone, the first peer or else ours.
   double first_library(double min_seconds) {
@@ -124,8 +130,8 @@ class Timing {
     route_.reset();
   }
   Result result() const {
-    Result result{samples_, work_, regime_,       summarise(into_.turns), summarise(fresh_.turns),
-                  cold_,    {},    peers_permute_};
+    Result result{samples_, work_, regime_,        summarise(into_.turns), summarise(fresh_.turns),
+                  cold_,    {},    peers_permute_, limits_->limits()};
     for (const PeerForm& form : peers_) {
       result.peers.push_back(
           {form.peer->name, summarise(form.turns), summarise(form.ratios).median});
@@ -206,6 +212,7 @@ class Timing {
   Samples samples_;
   Work work_;
   std::string regime_;
+  std::optional<LimitsInTurn> limits_;
 };
 
 /// Times a group of neighbours in turn and lets go of their operands.
@@ -269,6 +276,7 @@ Report measure(const std::vector<Problem>& problems, const MeasureOptions& optio
     if (timings.size() == problems.size() / 2) probe.measure();
     options.progress(problem);
     Timing& timing = timings.emplace_back(problem, options.peers);
+    timing.compare_with(probe);
     if (!timing.work().is_memory_bound(probe.best())) {
       if (group_bytes + timing.bytes() > kGroupBytes) finish_group();
       group.push_back(&timing);

@@ -63,16 +63,17 @@ struct Result {
   bool cold = false;   // operands were not in the caches
   std::vector<PeerTimes> peers;
   bool peers_permute = false;  // the problem as it stands is no matrix product
+  Limits limits;               // while it was timed
 
   double gflops() const { return work.flops / into.median / 1e9; }
   double gbs() const { return (work.bytes_read + work.bytes_written) / into.median / 1e9; }
-  double roofline(const Limits& limits) const {
+  double roofline() const {
     return std::max(work.compute_seconds(limits), work.memory_seconds(limits)) / into.median;
   }
 };
 
 struct Report {
-  Limits limits;
+  Limits limits;          // the best of the run
   double steadiness = 1;  // of the probes, see LimitProbe
   Canary canary;
   std::vector<Result> results;  // one per problem
@@ -90,9 +91,10 @@ struct MeasureOptions {
 
 /// Checks the answer of every problem, of every peer too, then times both forms and the peers in
 /// turn until `einsum_into` has taken `min_seconds` and 11 turns. The limits are measured before,
-/// halfway and after. Problems bound by arithmetic are timed in turn with their neighbours, so that
-/// their ratios hold while the speed of the machine drifts; those bound by memory one after
-/// another, each over operand sets of `buffer_bytes` in all.
+/// halfway and after, and those of each problem in turn with it. Problems bound by arithmetic are
+/// timed in turn with their neighbours, so that their ratios hold while the speed of the machine
+/// drifts; those bound by memory one after another, each over operand sets of `buffer_bytes` in
+/// all.
 Report measure(const std::vector<Problem>& problems, const MeasureOptions& options);
 
 }  // namespace einkern::tools

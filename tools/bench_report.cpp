@@ -89,6 +89,12 @@ std::string head_of(const Report& report) {
 
 }  // namespace
 
+Json limits_json(const Limits& limits, DType dtype) {
+  return {{"peak_gflops", limits.peak_gflops(dtype)},
+          {"read_gbs", limits.read_gbs},
+          {"write_gbs", limits.write_gbs}};
+}
+
 Json machine_json(const Limits& limits, DType dtype) {
   return {{"peak_gflops", limits.peak_gflops(dtype)},
           {"peak_f32_gflops", limits.peak_f32_gflops},
@@ -124,10 +130,10 @@ std::vector<std::string> flags_of(const Report& report) {
   return flags;
 }
 
-std::vector<std::string> flags_of(const Result& result, const Limits& limits) {
+std::vector<std::string> flags_of(const Result& result) {
   std::vector<std::string> flags;
-  if (result.roofline(limits) > kMostOfLimits) {
-    flags.emplace_back(result.cold || !result.work.is_memory_bound(limits)
+  if (result.roofline() > kMostOfLimits) {
+    flags.emplace_back(result.cold || !result.work.is_memory_bound(result.limits)
                            ? "faster than the measured limits"
                            : "faster than memory: operands in the caches");
   }
@@ -164,14 +170,15 @@ std::string as_json(const std::vector<Problem>& problems, const Report& report, 
                     {"spread", result.into.spread},
                     {"gflops", result.gflops()},
                     {"gbs", result.gbs()},
-                    {"roofline", result.roofline(report.limits)},
+                    {"roofline", result.roofline()},
+                    {"limits", limits_json(result.limits, problems[i].dtype)},
                     {"cold", result.cold},
                     {"regime", result.regime},
                     {"runs", result.into.runs},
                     {"peers", times},
                     {"peer_ratios", ratios},
                     {"peers_permute", result.peers_permute},
-                    {"flags", flags_of(result, report.limits)}});
+                    {"flags", flags_of(result)}});
     if (!report.stored) continue;
     const auto stored = stored_seconds(problems[i], report);
     rows.back()["stored_ms"] = stored ? Json(1e3 * *stored) : Json();
@@ -193,12 +200,12 @@ std::string as_text(const Problem& problem, const Report& report) {
   text += fmt::format("fresh     {} ms with a new tensor each time\n",
                       milliseconds(result.fresh.median));
   text += fmt::format("rate      {:.4g} GFLOP/s, {:.4g} GB/s\nroofline  {:.3f}\n", result.gflops(),
-                      result.gbs(), result.roofline(report.limits));
+                      result.gbs(), result.roofline());
   for (const PeerTimes& peer : result.peers) {
     text += fmt::format("{:<9} {}\n", peer.name, peer_cell(result, peer.name));
   }
   if (report.stored) text += fmt::format("stored    {}\n", stored_cell(problem, result, report));
-  for (const std::string& flag : flags_of(result, report.limits)) {
+  for (const std::string& flag : flags_of(result)) {
     text += fmt::format("flag      {}\n", flag);
   }
   return text;
@@ -226,11 +233,11 @@ std::string as_table(const std::vector<Problem>& problems, const Report& report,
                                       milliseconds(result.fresh.median),
                                       fmt::format("{:.4g}", result.gflops()),
                                       fmt::format("{:.3g}", result.gbs()),
-                                      fmt::format("{:.3f}", result.roofline(report.limits))};
+                                      fmt::format("{:.3f}", result.roofline())};
     if (rates) cells.push_back(fmt::format("{:.3f}", results[0].into.median / result.into.median));
     for (const std::string& name : asked_of(report)) cells.push_back(peer_cell(result, name));
     if (report.stored) cells.push_back(stored_cell(problems[i], result, report));
-    cells.push_back(fmt::format("{}", fmt::join(flags_of(result, report.limits), ", ")));
+    cells.push_back(fmt::format("{}", fmt::join(flags_of(result), ", ")));
     table.add(std::move(cells));
   }
   const std::string head = head_of(report);

@@ -15,10 +15,12 @@ namespace einkern::tools {
 /// that of `dtype`.
 nlohmann::ordered_json machine_json(const Limits& limits, DType dtype);
 std::string machine_line(const Limits& limits);
+/// Those of a row, which its fraction is of.
+nlohmann::ordered_json limits_json(const Limits& limits, DType dtype);
 
 /// What is wrong with the run as a whole, peers and the stored run included, or with a row of it.
 std::vector<std::string> flags_of(const Report& report);
-std::vector<std::string> flags_of(const Result& result, const Limits& limits);
+std::vector<std::string> flags_of(const Result& result);
 
 /// {"machine": ..., "results": [...]}.
 std::string as_json(const std::vector<Problem>& problems, const Report& report, DType dtype);

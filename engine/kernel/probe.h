@@ -17,7 +17,7 @@ struct ProbeKernels {
   MultiplyAddProbe f32, f64;
   /// Reads whole lines of 64 bytes; returns a value that depends on every byte.
   std::uint64_t (*read)(const void* from, std::int64_t lines) noexcept = nullptr;
-  /// Writes zeros to whole lines (aligned to 64 bytes) around the caches.
+  /// Writes numbers to whole lines (aligned to 64 bytes) around the caches.
   void (*write)(void* to, std::int64_t lines) noexcept = nullptr;
 };
 
