@@ -45,8 +45,8 @@ void prepare_anew(const std::vector<Expr>& values) {
   }
   const graph::Collected collected = graph::collect(roots);
   std::vector<Layout> leaves;
-  for (const graph::NodePtr& leaf : collected.leaves) {
-    leaves.push_back(std::get<graph::Leaf>(leaf->op).tensor.layout());
+  for (const graph::NodePtr* leaf : collected.leaves) {
+    leaves.push_back(std::get<graph::Leaf>((*leaf)->op).tensor.layout());
   }
   graph::prepare(roots, collected, {true, leaves, outs});
 }

@@ -13,9 +13,21 @@
 #include "align.h"
 
 namespace einkern::graph {
-namespace {
+std::vector<Tensor> run(const Call& call, std::span<const Type* const> types, int threads) {
+  std::vector<Tensor> outs;
+  outs.reserve(types.size());
+  for (const Type* type : types) outs.push_back(empty(type->shape, type->dtype, type->labels));
+  run_into(call, outs, threads);
+  return outs;
+}
 
-void execute(const Call& call, const std::vector<Tensor>& outs, int threads) {
+Tensor run(const Call& call, const Type& type, int threads) {
+  Tensor out = empty(type.shape, type.dtype, type.labels);
+  run_into(call, {&out, 1}, threads);
+  return out;
+}
+
+void run_into(const Call& call, std::span<const Tensor> outs, int threads) {
   SmallVector<const void*, 8> inputs;
   SmallVector<void*, 4> outputs;
   for (const Tensor* leaf : call.leaves) inputs.push_back(leaf->bytes());
@@ -23,22 +35,6 @@ void execute(const Call& call, const std::vector<Tensor>& outs, int threads) {
   exec::execute(call.prepared.plan,
                 {{inputs.data(), inputs.size()}, {outputs.data(), outputs.size()}, call.scalars},
                 threads);
-}
-
-}  // namespace
-
-std::vector<Tensor> run(const Call& call, std::span<const Type* const> types, int threads) {
-  std::vector<Tensor> outs;
-  outs.reserve(types.size());
-  for (const Type* type : types) {
-    outs.push_back(empty(type->shape, type->dtype).with_labels(type->labels));
-  }
-  execute(call, outs, threads);
-  return outs;
-}
-
-void run_into(const Call& call, const std::vector<Tensor>& outs, int threads) {
-  execute(call, outs, threads);
 }
 
 void check_out(const char* function, const Tensor& out, const Type& type) {
@@ -51,13 +47,13 @@ void check_out(const char* function, const Tensor& out, const Type& type) {
                                 name_of(out.dtype())));
   }
   out.mutable_bytes(function);
-  if (may_self_overlap(out.layout())) {
+  if (!out.is_contiguous() && may_self_overlap(out.layout())) {
     fail<ValueError>(fmt::format("{}: elements of out share memory (strides {})", function,
                                  to_string(out.strides())));
   }
 }
 
-bool may_share_memory(const std::vector<Tensor>& outs, const TensorPointers& leaves) {
+bool may_share_memory(std::span<const Tensor> outs, std::span<const Tensor* const> leaves) {
   for (std::size_t i = 0; i < outs.size(); ++i) {
     for (const Tensor* leaf : leaves) {
       if (may_share_memory(outs[i], *leaf)) return true;

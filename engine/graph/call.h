@@ -23,9 +23,11 @@ struct Call {
 
 /// Runs into new contiguous tensors of these types.
 std::vector<Tensor> run(const Call& call, std::span<const Type* const> types, int threads);
+/// The same of a plan with one output.
+Tensor run(const Call& call, const Type& type, int threads);
 
 /// Runs into the given tensors, which the plan was made for (their layouts are its outputs').
-void run_into(const Call& call, const std::vector<Tensor>& outs, int threads);
+void run_into(const Call& call, std::span<const Tensor> outs, int threads);
 
 /// ShapeError, TypeError or ValueError, naming `function`, unless `out` can take a value of this
 /// type.
@@ -33,7 +35,7 @@ void check_out(const char* function, const Tensor& out, const Type& type);
 
 /// Does an output share memory with a leaf or with another output? Then values are computed
 /// elsewhere first.
-bool may_share_memory(const std::vector<Tensor>& outs, const TensorPointers& leaves);
+bool may_share_memory(std::span<const Tensor> outs, std::span<const Tensor* const> leaves);
 
 /// Must the value be computed elsewhere first, because a run may fail after it has begun to write
 /// (integer arithmetic, checks)? Outputs are left untouched then.

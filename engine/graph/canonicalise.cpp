@@ -11,31 +11,35 @@
 namespace einkern::graph {
 namespace {
 
-class KeyOfNodes : public KeyWriter {
- public:
-  using KeyWriter::KeyWriter;
-  using KeyWriter::put;
-  void put(const Alignment& alignment) {
-    put(alignment.axes);
-    put(alignment.open);
+/// Writes the parameters of operations into a key.
+struct OperationWriter {
+  Key& key;
+
+  template <class T>
+  void put(const T& value) const {
+    key.put(value);
   }
-  void put(const std::vector<Alignment>& alignments) {
-    put(static_cast<std::int64_t>(alignments.size()));
+  void put(const Alignment& alignment) const {
+    key.put(alignment.axes);
+    key.put(alignment.open);
+  }
+  void put(const std::vector<Alignment>& alignments) const {
+    key.put(static_cast<std::int64_t>(alignments.size()));
     for (const Alignment& alignment : alignments) put(alignment);
   }
-  void put(const PathChoice& path) {
-    put(static_cast<std::int64_t>(path.method));
-    put(path.path);
+  void put(const PathChoice& path) const {
+    key.put(static_cast<std::int64_t>(path.method));
+    key.put(path.path);
   }
-  void put(const Einsum& op) {
-    put(op.named->key);
+  void put(const Einsum& op) const {
+    key.put(op.named->key);
     put(op.path);
   }
 };
 
 struct OperationKey {
   const Node& node;
-  KeyOfNodes& key;
+  OperationWriter key;
 
   void identity() const { key.put(reinterpret_cast<std::int64_t>(&node)); }
   void number(std::size_t value) const { key.put(static_cast<std::int64_t>(value)); }
@@ -134,22 +138,21 @@ NodePtr without_idle_view(const NodePtr& node) {
 
 }  // namespace
 
-void put_operation(std::string& key, const Node& node) {
-  KeyOfNodes writer(key);
-  writer.put(static_cast<std::int64_t>(node.op.index()));
-  std::visit(OperationKey{node, writer}, node.op);
+void put_operation(Key& key, const Node& node) {
+  key.put(static_cast<std::int64_t>(node.op.index()));
+  std::visit(OperationKey{node, {key}}, node.op);
 }
 
 std::vector<NodePtr> canonicalise(const std::vector<NodePtr>& roots) {
   std::unordered_map<std::string, NodePtr> known;
   return transform(roots, [&](const NodePtr& node, const Node&) {
     if (NodePtr kept = without_idle_view(node); kept != node) return kept;
-    std::string key;
+    Key key;
     put_operation(key, *node);
     for (const NodePtr& input : node->inputs) {
-      put_number(key, reinterpret_cast<std::int64_t>(input.get()));
+      key.put(reinterpret_cast<std::int64_t>(input.get()));
     }
-    return known.try_emplace(std::move(key), node).first->second;
+    return known.try_emplace(std::string(key.view()), node).first->second;
   });
 }
 

@@ -2,9 +2,9 @@
 // Brings a graph to one form before rules look at it.
 #pragma once
 
-#include <string>
 #include <vector>
 
+#include "key.h"
 #include "node.h"
 
 namespace einkern::graph {
@@ -12,9 +12,9 @@ namespace einkern::graph {
 /// Merges equal nodes (same operation over the same inputs) and drops views that change nothing.
 std::vector<NodePtr> canonicalise(const std::vector<NodePtr>& roots);
 
-/// Appends the operation and its parameters as bytes: equal for equal operations. Leaves, inputs
-/// and constants give their identity (the node's address), since their values are not part of the
+/// Puts the operation and its parameters: the same bytes for equal operations. Leaves, inputs and
+/// constants give their identity (the node's address), since their values are not part of the
 /// structure.
-void put_operation(std::string& key, const Node& node);
+void put_operation(Key& key, const Node& node);
 
 }  // namespace einkern::graph

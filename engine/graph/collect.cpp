@@ -3,11 +3,10 @@
 #include "collect.h"
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "canonicalise.h"
-#include "key.h"
 #include "scalar_facts.h"
 #include "scalar_fold.h"
 #include "walk.h"
@@ -27,53 +26,57 @@ bool same_scalar(const map::Scalar& a, const map::Scalar& b) {
 
 class Collector {
  public:
-  explicit Collector(const std::vector<NodePtr>& roots) {
-    result_.order = topological_order(roots);
-    result_.key.reserve(kKeyBytes);
-    fold_scalars();
-    for (std::size_t i = 0; i < result_.order.size(); ++i) {
-      const NodePtr& node = result_.order[i];
-      number_.emplace(node.get(), static_cast<std::int64_t>(i));
-      add(node);
-    }
-    for (const NodePtr& root : roots) refer(*root);
-  }
+  explicit Collector(Collected& result) : result_(result) {}
 
-  Collected take() { return std::move(result_); }
-
- private:
-  void fold_scalars() {
-    for (const NodePtr& node : result_.order) {
-      if (const auto* constant = std::get_if<Constant>(&node->op)) {
-        values_.emplace(node.get(), constant->value);
-        continue;
-      }
-      const auto* op = std::get_if<Elementwise>(&node->op);
-      if (op == nullptr || !node->type.weak || !node->type.open.empty()) continue;
-      std::vector<map::Scalar> operands;
-      for (const NodePtr& input : node->inputs) {
-        const map::Scalar* const found = values_.find(input.get());
-        if (found == nullptr) break;
-        operands.push_back(*found);
-      }
-      if (operands.size() != node->inputs.size()) continue;
-      if (const auto value = fold(op->op, node->type.dtype, operands)) {
-        values_.emplace(node.get(), *value);
-      }
+  /// The next node; its inputs have been added.
+  void add(const NodePtr& node) {
+    number_.emplace(node.get(), nodes_++);
+    if (fold_scalar(*node)) return;  // its users refer to its slot
+    if (node->inputs.empty()) {
+      const auto* leaf = std::get_if<Leaf>(&node->op);
+      if (leaf != nullptr || std::holds_alternative<Input>(node->op)) return add_leaf(node, leaf);
     }
+    put_operation(result_.key, *node);
+    put(node->inputs.size());
+    for (const NodePtr& input : node->inputs) refer(*input);
   }
 
   /// Writes how a user sees a node: as a scalar slot or as a number in the order.
   void refer(const Node& node) {
-    const map::Scalar* const value = values_.find(&node);
-    if (value == nullptr) {
-      put_number(result_.key, number_.at(&node));
-      return;
-    }
-    const std::int32_t slot = slot_of(*value);
+    const std::int32_t* const value = value_of_.find(&node);
+    if (value == nullptr) return put(number_.at(&node));
+    const map::Scalar& scalar = values_[static_cast<std::size_t>(*value)];
+    const std::int32_t slot = slot_of(scalar);
     result_.scalar_of.emplace(&node, slot);
-    put_number(result_.key, -1 - (std::int64_t{slot} * 16 + static_cast<int>(value->dtype)));
-    put_number(result_.key, static_cast<std::int64_t>(fact_of(*value)));
+    put(-1 - (std::int64_t{slot} * 16 + static_cast<int>(scalar.dtype)));
+    put(fact_of(scalar));
+  }
+
+ private:
+  template <class Number>
+  void put(Number value) {
+    result_.key.put(static_cast<std::int64_t>(value));
+  }
+
+  /// Notes the value of a scalar, or of arithmetic among scalars; false for everything else.
+  bool fold_scalar(const Node& node) {
+    std::optional<map::Scalar> value;
+    if (const auto* constant = std::get_if<Constant>(&node.op)) {
+      value = constant->value;
+    } else if (const auto* op = std::get_if<Elementwise>(&node.op);
+               op != nullptr && node.type.weak && node.type.open.empty()) {
+      std::vector<map::Scalar> operands;
+      for (const NodePtr& input : node.inputs) {
+        const std::int32_t* const found = value_of_.find(input.get());
+        if (found == nullptr) return false;
+        operands.push_back(values_[static_cast<std::size_t>(*found)]);
+      }
+      value = fold(op->op, node.type.dtype, operands);
+    }
+    if (!value) return false;
+    value_of_.emplace(&node, static_cast<std::int32_t>(values_.size()));
+    values_.push_back(*value);
+    return true;
   }
 
   std::int32_t slot_of(const map::Scalar& value) {
@@ -84,40 +87,38 @@ class Collector {
     return static_cast<std::int32_t>(result_.scalars.size() - 1);
   }
 
-  void add(const NodePtr& node) {
-    if (values_.contains(node.get())) return;  // its users refer to its slot
-    const auto* leaf = std::get_if<Leaf>(&node->op);
-    if (leaf != nullptr || std::holds_alternative<Input>(node->op)) {
-      std::size_t at = 0;
-      for (; at < result_.leaves.size(); ++at) {
-        const auto* other = std::get_if<Leaf>(&result_.leaves[at]->op);
-        if (leaf != nullptr && other != nullptr && same_tensor(leaf->tensor, other->tensor)) break;
-      }
-      if (at == result_.leaves.size()) result_.leaves.push_back(node);
-      result_.leaf_of.emplace(node.get(), static_cast<std::int32_t>(at));
-      put_number(result_.key, -static_cast<std::int64_t>(at) - 1);
-      put_number(result_.key, static_cast<std::int64_t>(node->type.dtype));
-      put_number(result_.key, static_cast<std::int64_t>(node->type.shape.size()));
-      for (std::size_t d = 0; d < node->type.shape.size(); ++d) {
-        put_number(result_.key, node->type.shape[d]);
-        if (leaf != nullptr) put_number(result_.key, leaf->tensor.strides()[d]);
-      }
-      return;
+  void add_leaf(const NodePtr& node, const Leaf* leaf) {
+    std::size_t at = 0;
+    for (; at < result_.leaves.size(); ++at) {
+      const auto* other = std::get_if<Leaf>(&(*result_.leaves[at])->op);
+      if (leaf != nullptr && other != nullptr && same_tensor(leaf->tensor, other->tensor)) break;
     }
-    put_operation(result_.key, *node);
-    put_number(result_.key, static_cast<std::int64_t>(node->inputs.size()));
-    for (const NodePtr& input : node->inputs) refer(*input);
+    if (at == result_.leaves.size()) result_.leaves.push_back(&node);
+    result_.leaf_of.emplace(node.get(), static_cast<std::int32_t>(at));
+    put(-static_cast<std::int64_t>(at) - 1);
+    put(node->type.dtype);
+    put(node->type.shape.size());
+    for (std::size_t d = 0; d < node->type.shape.size(); ++d) {
+      put(node->type.shape[d]);
+      if (leaf != nullptr) put(leaf->tensor.strides()[d]);
+    }
   }
 
-  static constexpr std::size_t kKeyBytes = 256;  // of a graph of a few nodes
-
-  Collected result_;
-  NodeMap<map::Scalar> values_;
-  NodeMap<std::int64_t> number_;
+  Collected& result_;
+  std::int64_t nodes_ = 0;
+  NodeMap<std::int64_t> number_;    // in the order of the walk
+  NodeMap<std::int32_t> value_of_;  // scalars -> position in values_
+  std::vector<map::Scalar> values_;
 };
 
 }  // namespace
 
-Collected collect(const std::vector<NodePtr>& roots) { return Collector(roots).take(); }
+Collected collect(std::span<const NodePtr> roots) {
+  Collected result;
+  Collector collector(result);
+  walk(roots, [&](const NodePtr& node) { collector.add(node); });
+  for (const NodePtr& root : roots) collector.refer(*root);
+  return result;
+}
 
 }  // namespace einkern::graph

@@ -5,9 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <memory_resource>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -29,7 +27,8 @@ namespace graph {
 struct Specialised {
   std::vector<NodePtr> roots;
   SmallVector<const Type*, 4> types;  // of the roots
-  Collected collected;
+  std::vector<map::Scalar> scalars;
+  std::vector<NodePtr> leaves;
   std::vector<std::size_t> source;  // per leaf: which input, or kOwn
   std::shared_ptr<const Prepared> contiguous;
 };
@@ -46,11 +45,10 @@ constexpr std::size_t kOwn = static_cast<std::size_t>(-1);
 
 /// The plan with what it reads; `given` and `plan` outlive the call.
 graph::Call bind(const Specialised& plan, const std::vector<Tensor>& given) {
-  graph::Call call{*plan.contiguous, {}, plan.collected.scalars};
+  graph::Call call{*plan.contiguous, {}, plan.scalars};
   for (std::size_t i = 0; i < plan.source.size(); ++i) {
-    call.leaves.push_back(plan.source[i] == kOwn
-                              ? &std::get<graph::Leaf>(plan.collected.leaves[i]->op).tensor
-                              : &given[plan.source[i]]);
+    call.leaves.push_back(plan.source[i] == kOwn ? &std::get<graph::Leaf>(plan.leaves[i]->op).tensor
+                                                 : &given[plan.source[i]]);
   }
   return call;
 }
@@ -89,9 +87,8 @@ void check_input(std::size_t i, const Tensor& tensor, const Type& type, DynSizes
   }
 }
 
-template <class String>
-void put(String& key, const Dims& dims) {
-  for (const std::int64_t value : dims) graph::put_number(key, value);
+void put(graph::Key& key, const Dims& dims) {
+  for (const std::int64_t value : dims) key.put(value);
 }
 
 }  // namespace
@@ -112,18 +109,15 @@ std::shared_ptr<const Specialised> Compiled::State::specialise(const std::vector
         fmt::format("compiled: {} inputs given for {} declared", given.size(), inputs.size()));
   }
   DynSizes sizes;
-  // On the stack: a call that finds its plan allocates nothing.
-  std::array<std::byte, 1024> room;
-  std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
-  std::pmr::string key(exec::current_target().name, &memory);
-  key.reserve(room.size() / 2);
-  key += fuse ? 'f' : 'p';
+  graph::Key key;
+  key.put(exec::current_target().name);
+  key.put(std::int64_t{fuse});
   for (std::size_t i = 0; i < given.size(); ++i) {
     check_input(i, given[i], inputs[i]->type, sizes);
     put(key, given[i].shape());
     put(key, given[i].strides());
   }
-  if (auto found = plans.find(key)) return found;
+  if (auto found = plans.find(key.view())) return found;
 
   auto made = std::make_shared<Specialised>();
   std::unordered_map<std::int64_t, std::size_t> position;  // input id -> position
@@ -142,20 +136,22 @@ std::shared_ptr<const Specialised> Compiled::State::specialise(const std::vector
       },
       graph::rebuild);
   for (const NodePtr& root : made->roots) made->types.push_back(&root->type);
-  made->collected = graph::collect(made->roots);
+  const graph::Collected collected = graph::collect(made->roots);
+  made->scalars = collected.scalars;
   std::vector<Layout> layouts;
-  for (const NodePtr& leaf : made->collected.leaves) {
-    if (const auto* own = std::get_if<graph::Leaf>(&leaf->op)) {
+  for (const NodePtr* leaf : collected.leaves) {
+    made->leaves.push_back(*leaf);
+    if (const auto* own = std::get_if<graph::Leaf>(&(*leaf)->op)) {
       made->source.push_back(kOwn);
       layouts.push_back(own->tensor.layout());
     } else {
-      made->source.push_back(position.at(std::get<graph::Input>(leaf->op).id));
+      made->source.push_back(position.at(std::get<graph::Input>((*leaf)->op).id));
       layouts.push_back(given[made->source.back()].layout());
     }
   }
-  made->contiguous = graph::prepare(made->roots, made->collected,
+  made->contiguous = graph::prepare(made->roots, collected,
                                     {fuse, layouts, graph::contiguous_layouts(made->types)});
-  return plans.insert(std::string(key), std::move(made));
+  return plans.insert(std::string(key.view()), std::move(made));
 }
 
 std::vector<Tensor> Compiled::operator()(const std::vector<Tensor>& inputs,

@@ -29,73 +29,101 @@ graph::PlanCache<Prepared>& cache() {
   return plans;
 }
 
+/// The node of an expression without open axes.
+const NodePtr& closed_node(const Expr& expr) {
+  expr.shape();  // refuses open axes
+  return expr.node();
+}
+
+/// One evaluation of expressions, which outlive it.
 class Evaluation {
  public:
-  explicit Evaluation(std::span<const Expr> exprs) {
-    roots_.reserve(exprs.size());
-    for (const Expr& expr : exprs) {
-      expr.shape();  // refuses open axes
-      roots_.push_back(expr.node());
-      types_.push_back(&expr.node()->type);
-    }
-    collected_ = graph::collect(roots_);
-    structure_bytes_ = collected_.key.size();
-    for (const NodePtr& leaf : collected_.leaves) {
-      const auto* tensor = std::get_if<graph::Leaf>(&leaf->op);
-      if (tensor == nullptr) {
-        fail<ValueError>("eval: the expression has placeholders; compile it and call the result");
-      }
-      leaves_.push_back(&tensor->tensor);
-    }
+  explicit Evaluation(const Expr& expr) : Evaluation(std::span(&closed_node(expr), 1)) {}
+  explicit Evaluation(std::vector<NodePtr> roots) : Evaluation(std::span<const NodePtr>(roots)) {
+    held_ = std::move(roots);  // leaves them where they are
   }
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
 
-  const Type& type(std::size_t root) const { return *types_[root]; }
+  const Type& type(std::size_t root) const { return roots_[root]->type; }
   const std::vector<map::Scalar>& scalars() const { return collected_.scalars; }
 
-  /// The plan that writes outputs of these layouts.
-  std::shared_ptr<const Prepared> plan(const std::vector<Layout>& outs, bool fuse) {
-    std::string& key = collected_.key;
-    key.resize(structure_bytes_);
-    key += fuse ? 'f' : 'p';
-    key += exec::current_target().name;
-    for (const Layout& out : outs) {
-      for (const std::int64_t stride : out.strides) graph::put_number(key, stride);
+  /// The plan that writes contiguous outputs, or the one output where `out` says.
+  std::shared_ptr<const Prepared> plan(bool fuse, const Layout* out = nullptr) {
+    if (out != nullptr && out->strides == contiguous_strides(out->shape)) out = nullptr;
+    graph::Key& key = collected_.key;
+    key.truncate(structure_bytes_);
+    key.put(std::int64_t{fuse});
+    key.put(exec::current_target().name);
+    if (out != nullptr) {
+      for (const std::int64_t stride : out->strides) key.put(stride);
     }
-    if (auto found = cache().find(key)) return found;
+    if (auto found = cache().find(key.view())) return found;
     std::vector<Layout> layouts;
     for (const Tensor* leaf : leaves_) layouts.push_back(leaf->layout());
-    auto made = graph::prepare(roots_, collected_, {fuse, layouts, outs});
-    return cache().insert(key, std::move(made));
-  }
-  /// The plan that writes contiguous outputs.
-  std::shared_ptr<const Prepared> plan(bool fuse) {
-    return plan(graph::contiguous_layouts(types_), fuse);
+    auto made = graph::prepare(
+        {roots_.begin(), roots_.end()}, collected_,
+        {fuse, layouts, out != nullptr ? std::vector{*out} : graph::contiguous_layouts(types())});
+    return cache().insert(std::string(key.view()), std::move(made));
   }
 
   std::vector<Tensor> run(const EvalOptions& options) {
     const auto prepared = plan(options.fuse);
-    return graph::run({*prepared, leaves_, collected_.scalars}, types_, options.threads);
+    return graph::run(call(*prepared), types(), options.threads);
   }
-
+  /// Of one expression.
+  Tensor run_one(const EvalOptions& options) {
+    const auto prepared = plan(options.fuse);
+    return graph::run(call(*prepared), type(0), options.threads);
+  }
   void run_into(const Tensor& out, const EvalOptions& options) {
-    if (!graph::may_share_memory({out}, leaves_)) {
-      const auto prepared = plan({out.layout()}, options.fuse);
-      const graph::Call call{*prepared, leaves_, collected_.scalars};
-      if (!graph::may_fail_half_way(call)) return graph::run_into(call, {out}, options.threads);
+    if (!graph::may_share_memory({&out, 1}, leaves_)) {
+      const auto prepared = plan(options.fuse, &out.layout());
+      const graph::Call into = call(*prepared);
+      if (!graph::may_fail_half_way(into)) {
+        return graph::run_into(into, {&out, 1}, options.threads);
+      }
     }
-    out.assign(run(options)[0]);
+    out.assign(run_one(options));
   }
 
  private:
-  std::vector<NodePtr> roots_;
-  SmallVector<const Type*, 4> types_;
+  explicit Evaluation(std::span<const NodePtr> roots)
+      : roots_(roots), collected_(graph::collect(roots)), structure_bytes_(collected_.key.size()) {
+    for (const NodePtr* leaf : collected_.leaves) {
+      const auto* own = std::get_if<graph::Leaf>(&(*leaf)->op);
+      if (own == nullptr) {
+        fail<ValueError>("eval: the expression has placeholders; compile it and call the result");
+      }
+      leaves_.push_back(&own->tensor);
+    }
+  }
+
+  SmallVector<const Type*, 4> types() const {
+    SmallVector<const Type*, 4> types;
+    for (const NodePtr& root : roots_) types.push_back(&root->type);
+    return types;
+  }
+  graph::Call call(const Prepared& prepared) const {
+    return {prepared, leaves_, collected_.scalars};
+  }
+
+  std::vector<NodePtr> held_;  // several roots; one is held by its expression
+  std::span<const NodePtr> roots_;
   Collected collected_;
-  std::size_t structure_bytes_ = 0;  // of the key; what follows says how the plan is made
+  std::size_t structure_bytes_;  // of the key; what follows says how the plan is made
   graph::TensorPointers leaves_;
 };
 
+Evaluation evaluation_of(const std::vector<Expr>& exprs) {
+  std::vector<NodePtr> roots;
+  roots.reserve(exprs.size());
+  for (const Expr& expr : exprs) roots.push_back(closed_node(expr));
+  return Evaluation(std::move(roots));
+}
+
 void into(const char* function, const Tensor& out, const Expr& expr, const EvalOptions& options) {
-  Evaluation evaluation(std::span(&expr, 1));
+  Evaluation evaluation(expr);
   graph::check_out(function, out, evaluation.type(0));
   evaluation.run_into(out, options);
 }
@@ -103,11 +131,11 @@ void into(const char* function, const Tensor& out, const Expr& expr, const EvalO
 }  // namespace
 
 std::vector<Tensor> eval(const std::vector<Expr>& exprs, const EvalOptions& options) {
-  return Evaluation(exprs).run(options);
+  return evaluation_of(exprs).run(options);
 }
 
 Tensor eval(const Expr& expr, const EvalOptions& options) {
-  return std::move(Evaluation(std::span(&expr, 1)).run(options)[0]);
+  return Evaluation(expr).run_one(options);
 }
 
 void eval_into(const Tensor& out, const Expr& expr, const EvalOptions& options) {
@@ -134,13 +162,13 @@ void einsum_into(const Tensor& out, std::string_view equation, std::span<const E
 }
 
 std::string explain(const std::vector<Expr>& exprs, const EvalOptions& options) {
-  Evaluation evaluation(exprs);
+  Evaluation evaluation = evaluation_of(exprs);
   const auto prepared = evaluation.plan(options.fuse);
   return plan::explain(prepared->plan, prepared->target, evaluation.scalars());
 }
 
 std::string explain_json(const std::vector<Expr>& exprs, const EvalOptions& options) {
-  Evaluation evaluation(exprs);
+  Evaluation evaluation = evaluation_of(exprs);
   const auto prepared = evaluation.plan(options.fuse);
   return plan::explain_json(prepared->plan, prepared->target, evaluation.scalars());
 }

@@ -24,10 +24,7 @@ graph::NodePtr constant(map::Scalar value) {
 
 }  // namespace
 
-Expr::Expr(const Tensor& tensor)
-    : node_(std::make_shared<const Node>(
-          graph::Leaf{tensor}, std::vector<graph::NodePtr>{},
-          graph::Type{tensor.dtype(), false, tensor.shape(), tensor.labels(), {}, false})) {}
+Expr::Expr(const Tensor& tensor) : node_(std::make_shared<const Node>(tensor)) {}
 
 Expr::Expr(double value) : node_(constant(map::Scalar::of(value))) {}
 

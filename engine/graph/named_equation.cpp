@@ -20,12 +20,11 @@ Labels labels_of(const ResolvedEquation& equation) {
 }
 
 std::string key_of(const ResolvedEquation& equation) {
-  std::string key;
-  KeyWriter writer(key);
-  writer.put(equation.inputs);
-  writer.put(equation.output);
-  writer.put(equation.names);
-  return key;
+  Key key;
+  key.put(equation.inputs);
+  key.put(equation.output);
+  key.put(equation.names);
+  return std::string(key.view());
 }
 
 }  // namespace
@@ -36,15 +35,15 @@ NamedEquation::NamedEquation(ResolvedEquation resolved)
 std::shared_ptr<const NamedEquation> named_equation(std::string_view text,
                                                     std::span<const Expr> operands) {
   static PlanCache<NamedEquation> equations(512);
-  std::string key;
-  for (const Expr& operand : operands) put_number(key, static_cast<std::int64_t>(operand.rank()));
-  put_number(key, -1);
-  key += text;
-  if (auto found = equations.find(key)) return found;
+  Key key;
+  for (const Expr& operand : operands) key.put(static_cast<std::int64_t>(operand.rank()));
+  key.put(std::int64_t{-1});
+  key.put(text);
+  if (auto found = equations.find(key.view())) return found;
   std::vector<std::size_t> ranks;
   for (const Expr& operand : operands) ranks.push_back(operand.rank());
-  return equations.insert(
-      std::move(key), std::make_shared<const NamedEquation>(resolve(parse_equation(text), ranks)));
+  return equations.insert(std::string(key.view()), std::make_shared<const NamedEquation>(
+                                                       resolve(parse_equation(text), ranks)));
 }
 
 }  // namespace einkern::graph

@@ -9,6 +9,7 @@ namespace einkern::graph {
 Node::~Node() {
   // A chain of a million nodes would overflow the stack if each released its own inputs: nodes that
   // we are the last to hold give up their inputs to one list instead.
+  if (inputs.empty()) return;
   std::vector<NodePtr> pending = std::move(inputs);
   if (auto* attend = std::get_if<Attend>(&op)) pending.push_back(std::move(attend->replaced));
   while (!pending.empty()) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -43,6 +44,8 @@ struct Type {
 // Operations. Inputs are in Node::inputs.
 struct Leaf {
   Tensor tensor;
+
+  explicit Leaf(const Tensor& of) : tensor(of) {}
 };
 struct Input {
   std::int64_t id;  // unique in the process
@@ -202,6 +205,12 @@ struct Node {
   template <class O, class T>
   Node(O&& o, std::vector<NodePtr> in, T&& t)
       : op(std::forward<O>(o)), inputs(std::move(in)), type(std::forward<T>(t)) {}
+  /// A leaf of this tensor.
+  explicit Node(const Tensor& tensor) : op(std::in_place_type<Leaf>, tensor) {
+    type.dtype = tensor.dtype();
+    type.shape = tensor.shape();
+    type.labels = tensor.labels();
+  }
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
   ~Node();

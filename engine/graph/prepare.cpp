@@ -20,7 +20,7 @@ std::atomic<std::int64_t> prepared{0};
 /// The graph with one node per leaf and per scalar slot, and the maps from those nodes.
 Graph with_slots(const std::vector<NodePtr>& roots, const Collected& collected) {
   Graph graph;
-  graph.leaves = collected.leaves;
+  for (const NodePtr* leaf : collected.leaves) graph.leaves.push_back(*leaf);
   graph.scalars = static_cast<std::int32_t>(collected.scalars.size());
   std::vector<NodePtr> slots;
   for (const map::Scalar& value : collected.scalars) {
@@ -32,13 +32,13 @@ Graph with_slots(const std::vector<NodePtr>& roots, const Collected& collected) 
   }
   // A scalar subtree in use becomes its slot; its inner nodes are left without a user.
   std::unordered_map<const Node*, NodePtr> done;
-  for (const NodePtr& node : collected.order) {
+  for (const NodePtr& node : topological_order(roots)) {
     if (const std::int32_t* const slot = collected.scalar_of.find(node.get())) {
       done.emplace(node.get(), slots[static_cast<std::size_t>(*slot)]);
       continue;
     }
     if (const std::int32_t* const leaf = collected.leaf_of.find(node.get())) {
-      done.emplace(node.get(), collected.leaves[static_cast<std::size_t>(*leaf)]);
+      done.emplace(node.get(), graph.leaves[static_cast<std::size_t>(*leaf)]);
       continue;
     }
     std::vector<NodePtr> inputs;

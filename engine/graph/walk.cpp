@@ -6,10 +6,8 @@
 #include <utility>
 
 #include "../base/error.h"
-#include "../base/small_vector.h"
 #include "build.h"
 #include "einsum_node.h"
-#include "node_map.h"
 
 namespace einkern::graph {
 namespace {
@@ -66,27 +64,7 @@ struct Rebuilder {
 
 std::vector<NodePtr> topological_order(const std::vector<NodePtr>& roots) {
   std::vector<NodePtr> order;
-  order.reserve(8);
-  NodeMap<char> seen;
-  struct Visit {
-    const NodePtr* node;
-    std::size_t next;  // inputs already entered
-  };
-  SmallVector<Visit, 8> path;
-  for (const NodePtr& root : roots) {
-    if (!seen.emplace(root.get(), 0)) continue;
-    path.push_back(Visit{&root, 0});
-    while (!path.empty()) {
-      auto& [node, next] = path.back();
-      if (next < (*node)->inputs.size()) {
-        const NodePtr& input = (*node)->inputs[next++];
-        if (seen.emplace(input.get(), 0)) path.push_back(Visit{&input, 0});
-      } else {
-        order.push_back(*node);
-        path.pop_back();
-      }
-    }
-  }
+  walk(roots, [&](const NodePtr& node) { order.push_back(node); });
   return order;
 }
 

@@ -3,13 +3,42 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
+#include "../base/small_vector.h"
 #include "node.h"
+#include "node_map.h"
 
 namespace einkern::graph {
 
-/// Every node reachable from the roots, inputs before users, each once.
+/// Gives `visit` every node reachable from the roots, inputs before users, each once: as the handle
+/// that a root or a user holds.
+template <class Visit>
+void walk(std::span<const NodePtr> roots, Visit&& visit) {
+  NodeMap<char> seen;
+  struct Entered {
+    const NodePtr* node;
+    std::size_t next;  // the inputs before it have been entered
+  };
+  SmallVector<Entered, 8> path;
+  for (const NodePtr& root : roots) {
+    if (!seen.emplace(root.get(), 0)) continue;
+    path.push_back(Entered{&root, 0});
+    while (!path.empty()) {
+      auto& [node, next] = path.back();
+      if (next < (*node)->inputs.size()) {
+        const NodePtr& input = (*node)->inputs[next++];
+        if (seen.emplace(input.get(), 0)) path.push_back(Entered{&input, 0});
+      } else {
+        visit(*node);
+        path.pop_back();
+      }
+    }
+  }
+}
+
+/// The nodes that `walk` gives, in its order.
 std::vector<NodePtr> topological_order(const std::vector<NodePtr>& roots);
 
 /// The same operation over other inputs, checked and typed anew. Only for graphs before rules ran.

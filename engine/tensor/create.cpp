@@ -59,12 +59,12 @@ void refuse_bool_range(DType dtype) {
 
 }  // namespace
 
-Tensor empty(const Shape& shape, DType dtype) {
+Tensor empty(const Shape& shape, DType dtype, Labels labels) {
   // element_count bounds the product by 2^60, so the bytes fit.
   const auto count = static_cast<std::size_t>(element_count(shape, "empty"));
   std::shared_ptr<Storage> storage = Storage::allocate(count * size_of(dtype));
   void* const data = storage->data();
-  return {std::move(storage), data, dtype, contiguous(shape)};
+  return {std::move(storage), data, dtype, contiguous(shape), false, std::move(labels)};
 }
 
 Tensor zeros(const Shape& shape, DType dtype) {

@@ -10,8 +10,8 @@
 
 namespace einkern {
 
-/// A contiguous tensor whose elements are not set.
-Tensor empty(const Shape& shape, DType dtype = f32);
+/// A contiguous tensor whose elements are not set; `labels` name its axes.
+Tensor empty(const Shape& shape, DType dtype = f32, Labels labels = {});
 Tensor zeros(const Shape& shape, DType dtype = f32);
 Tensor ones(const Shape& shape, DType dtype = f32);
 /// Every element `value`, converted to `dtype`.

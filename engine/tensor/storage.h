@@ -10,6 +10,8 @@ namespace einkern {
 /// A block of memory. Blocks of 128 KiB and more go back to a pool when released; those of 2 MiB
 /// and more are 2 MiB-aligned and advised for huge pages, smaller ones at least 64-byte aligned.
 class Storage {
+  struct Token {};  // only members make one
+
  public:
   /// `bytes` of uninitialised memory; MemoryLimitError when the system has none.
   static std::shared_ptr<Storage> allocate(std::size_t bytes);
@@ -17,6 +19,7 @@ class Storage {
   static std::shared_ptr<Storage> borrow(void* data, std::size_t bytes,
                                          std::shared_ptr<const void> keep_alive);
 
+  explicit Storage(Token) noexcept {}
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
   ~Storage();
@@ -25,10 +28,11 @@ class Storage {
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  Storage() = default;
+  static std::shared_ptr<Storage> allocate_small(std::size_t bytes);
+
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
-  std::size_t capacity_ = 0;  // 0: borrowed
+  std::size_t capacity_ = 0;  // of a block of the pool; 0: small or borrowed
   std::shared_ptr<const void> keep_alive_;
 };
 

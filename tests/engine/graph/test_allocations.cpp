@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what calls of a compiled plan allocate once they have run before: nothing.
+// Counts what calls that have run before allocate: nothing of a compiled plan, the result and the
+// nodes of an eager one.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -83,6 +84,24 @@ TEST_CASE("a small plan that has run before allocates nothing") {
   for (int run = 0; run < 10; ++run) f.into(outs, inputs);
   CHECK(allocations - before == 0);
   CHECK(pool_bytes() + blocks_in_use().bytes() == blocks);
+}
+
+TEST_CASE("an eager call that has run before allocates its nodes and its result") {
+  const Tensor a = random({8, 8}, 1), b = random({8, 8}, 2), out = zeros({8, 8});
+  const auto count = [](const auto& call) {
+    for (int run = 0; run < 3; ++run) call();
+    const std::int64_t before = allocations;
+    call();
+    return allocations - before;
+  };
+  CHECK(count([] { const Tensor fresh = empty({8, 8}); }) == 1);
+  // A leaf each, the einsum and its list of inputs.
+  CHECK(count([&] { const Expr product = einsum("ij,jk->ik", a, b); }) == 4);
+  CHECK(count([&] { const Tensor c = einsum("ij,jk->ik", a, b); }) == 5);
+  CHECK(count([&] { einsum_into(out, "ij,jk->ik", {a, b}); }) == 4);
+  const Expr product = einsum("ij,jk->ik", a, b);
+  CHECK(count([&] { const Tensor c = product; }) == 1);
+  CHECK(count([&] { eval_into(out, product); }) == 0);
 }
 
 TEST_CASE("steps of every kind that have run before allocate nothing, cut into tasks or not") {
