@@ -10,11 +10,11 @@
 
 #include "../base/error.h"
 #include "../plan/attend_cut.h"
-#include "../plan/loops.h"
 #include "attend_decode.h"
 #include "attend_fold.h"
 #include "attend_keys.h"
 #include "attend_scores.h"
+#include "boxes.h"
 #include "parallel.h"
 
 namespace einkern::exec {

@@ -8,14 +8,13 @@
 #include "attend_form.h"
 #include "attend_scores.h"
 #include "parallel.h"
+#include "parts.h"
 
 namespace einkern::exec {
 namespace {
 
 using map::IndexRange;
 using map::Range;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 constexpr Range kNothing{std::numeric_limits<double>::infinity(),
                          -std::numeric_limits<double>::infinity(), false};

@@ -11,8 +11,6 @@
 namespace einkern::exec {
 namespace {
 
-template <class T>
-constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
 // As in AttendFold: -inf minus it is -inf.
 template <class T>
 constexpr T kNoReference = std::numeric_limits<T>::lowest();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 namespace einkern::exec {
@@ -14,9 +13,6 @@ using kernel::Drift;
 
 // The first reference comes from this many keys; later ones rarely need more than a shift.
 constexpr std::int64_t kFirstKeys = 24;
-
-template <class T>
-constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
 
 /// The rows from `first` on.
 template <class T>

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,10 @@
 #include "scratch.h"
 
 namespace einkern::exec {
+
+/// The score of a hidden key.
+template <class T>
+inline constexpr T kMinusInfinity = -std::numeric_limits<T>::infinity();
 
 /// Keys and values of one batch position: contiguous inner labels and columns, rows anywhere.
 struct StoredKeys {

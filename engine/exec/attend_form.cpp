@@ -53,10 +53,10 @@ struct Known {
   Register copy = -1;  // of a register without dot, in the bias program
 };
 
-class Walk {
+class ScoreWalk {
  public:
-  Walk(const Program& scores, std::span<const map::Scalar> scalars,
-       const kernel::MapKernels& kernels)
+  ScoreWalk(const Program& scores, std::span<const map::Scalar> scalars,
+            const kernel::MapKernels& kernels)
       : scores_(scores), scalars_(scalars), kernels_(kernels), known_(scores.code.size()) {}
 
   std::optional<LinearScore> run() {
@@ -211,7 +211,7 @@ class Walk {
 
 std::optional<LinearScore> linear_form(const Program& scores, std::span<const map::Scalar> scalars,
                                        const kernel::MapKernels& kernels) {
-  return Walk(scores, scalars, kernels).run();
+  return ScoreWalk(scores, scalars, kernels).run();
 }
 
 bool depends_on_difference(const Program& program, std::int64_t row_axis, std::int64_t key_axis,

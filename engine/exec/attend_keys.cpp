@@ -7,14 +7,13 @@
 
 #include "boxes.h"
 #include "parallel.h"
+#include "parts.h"
 
 namespace einkern::exec {
 namespace {
 
 // Rows of keys that one task copies.
 constexpr std::int64_t kCopiedKeys = 256;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 

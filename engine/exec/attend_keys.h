@@ -50,10 +50,10 @@ class AttendKeys {
     kernel::MapKernels::Function convert = nullptr;  // to T; null: it is T
     Dims strides;                                    // by axis of the scores
     KeyLists keys;                                   // as they lie
-    std::vector<std::int64_t> elements;
+    std::vector<std::int64_t> elements{};
     bool dense = false, copied = false;
-    std::vector<std::int64_t> copied_at;
-    std::shared_ptr<Storage> copies;
+    std::vector<std::int64_t> copied_at{};
+    std::shared_ptr<Storage> copies{};
 
     std::int64_t size() const noexcept { return std::ssize(elements); }
     std::size_t copied_bytes() const noexcept {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "parts.h"
+
 namespace einkern::exec {
 namespace {
 
@@ -14,9 +16,6 @@ constexpr std::int64_t kSmallSide = 256, kManyBlocks = 8;
 constexpr std::int64_t kSharedPanels = 4;
 // Panels of b from which on a packed a is worth it.
 constexpr std::int64_t kFewPanels = 4;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-std::int64_t round_up(std::int64_t a, std::int64_t b) { return divide_up(a, b) * b; }
 
 Cut choose_cut(const ProductSize& product, const TileSize& tile, const Machine& machine,
                double flops) {

@@ -4,22 +4,14 @@
 
 #include <algorithm>
 
+#include "parts.h"
+
 namespace einkern::exec {
 namespace {
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// A part of `size` that is at most about `wanted`: even parts, rounded up to `multiple` where no
-/// part gets lost by it.
-std::int64_t even_part(std::int64_t size, std::int64_t wanted, std::int64_t multiple) {
-  if (wanted >= size) return size;
-  const std::int64_t parts = divide_up(size, std::max<std::int64_t>(wanted, 1));
-  const std::int64_t part = divide_up(size, parts);
-  return std::min(size, divide_up(part, multiple) * multiple);
-}
-
 /// Adds a loop outside the `filled` positions listed so far; returns how many there are then.
-std::int64_t widen(std::int64_t* to, std::int64_t filled, std::int64_t size, std::int64_t stride) {
+std::int64_t add_loop(std::int64_t* to, std::int64_t filled, std::int64_t size,
+                      std::int64_t stride) {
   if (filled == 1) {  // by far the most frequent
     for (std::int64_t i = 1; i < size; ++i) to[i] = to[0] + i * stride;
     return size;
@@ -51,7 +43,7 @@ void list_offsets(const plan::Loops& loops, StrideOf stride, std::int64_t* to) n
   std::int64_t filled = 1;
   to[0] = 0;
   for (std::size_t l = loops.size(); l-- > 0;) {
-    filled = widen(to, filled, loops[l].size, loops[l].*stride);
+    filled = add_loop(to, filled, loops[l].size, loops[l].*stride);
   }
 }
 
@@ -115,7 +107,7 @@ std::int64_t Boxes::offsets(std::int64_t box, StrideOf stride, std::int64_t* to)
   std::int64_t filled = 1;
   to[0] = first(box, stride);
   each_loop(box, [&](const plan::Loop& loop, std::int64_t, std::int64_t size) {
-    filled = widen(to, filled, size, loop.*stride);
+    filled = add_loop(to, filled, size, loop.*stride);
   });
   return filled;
 }

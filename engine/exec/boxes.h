@@ -19,6 +19,13 @@ using StrideOf = std::int64_t plan::Loop::*;
 /// Number of positions of a group.
 std::int64_t extent(const plan::Loops& loops) noexcept;
 
+/// Are the positions evenly apart in every tensor?
+inline bool is_linear(const plan::Loops& loops) noexcept { return loops.size() <= 1; }
+/// From a position of such a group to the next; 0 when there is only one.
+inline std::int64_t step_of(const plan::Loops& loops, StrideOf stride) noexcept {
+  return loops.empty() ? 0 : loops.back().*stride;
+}
+
 /// Offset of position `index` (flattened, last loop innermost) of a group.
 std::int64_t offset_at(const plan::Loops& loops, std::int64_t index, StrideOf stride) noexcept;
 

@@ -11,6 +11,7 @@
 #include "contract.h"
 #include "epilogue.h"
 #include "parallel.h"
+#include "parts.h"
 #include "scratch.h"
 #include "stores.h"
 
@@ -24,20 +25,14 @@ using plan::Loops;
 // is packed, down to the shortest.
 constexpr std::int64_t kShortestRun = 256, kLeastRun = 1024, kMostRun = 8192;
 // Bytes of a task's share of the three tensors, unless its runs get too short.
-constexpr std::int64_t kTaskBytes = 192 << 10;
+constexpr std::int64_t kLanesTaskBytes = 192 << 10;
 // Rows of c that are computed together, when there is no room for all of them.
 constexpr std::int64_t kRows = 8;
 // An operand that more tiles than one read, 4 rows or columns each, is packed: its lines may lie a
 // power of two apart, or on more pages than the processor keeps addresses of.
 constexpr std::int64_t kTile = 4;
-constexpr std::int64_t kLine = 64;  // bytes
 
 std::int64_t size_of_list(const OffsetList& list) { return static_cast<std::int64_t>(list.size()); }
-
-bool is_linear(const Loops& loops) { return loops.size() <= 1; }
-std::int64_t step_of(const Loops& loops, StrideOf stride) {
-  return loops.empty() ? 0 : loops.back().*stride;
-}
 
 template <class T>
 class LaneProducts {
@@ -66,7 +61,7 @@ class LaneProducts {
     streams_ = stores_for(static_cast<double>(extent(step.batch)) * static_cast<double>(rows_) *
                           static_cast<double>(columns_) * sizeof(T)) == kernel::Stores::streaming;
     // Only vectors of a whole line may go around the caches one by one.
-    const bool whole_lines = frame.kernels.target.vector_bytes == kLine && c_is_aligned();
+    const bool whole_lines = frame.kernels.target.vector_bytes == kLineBytes && c_is_aligned();
     if (in_place && (!whole_lines || step.epilogue)) streams_ = false;
     if (step.epilogue) epilogue_.emplace(step, frame);
     direct_ =
@@ -116,7 +111,7 @@ class LaneProducts {
   }
 
   bool c_is_aligned() const {
-    bool aligned = reinterpret_cast<std::uintptr_t>(c_) % kLine == 0;
+    bool aligned = reinterpret_cast<std::uintptr_t>(c_) % kLineBytes == 0;
     for (const Loops* loops : {&outer_, &step_.m, &step_.n}) {
       for (const Loop& loop : *loops) aligned = aligned && loop.c % kLineLanes == 0;
     }
@@ -275,9 +270,9 @@ bool run_lanes(const plan::Contract& step, const Frame& frame) {
              k_d = static_cast<double>(k);
   const double bytes = static_cast<double>(element) * (m_d * k_d + k_d * n_d + m_d * n_d);
   const double wanted =
-      std::clamp(static_cast<double>(kTaskBytes) / bytes * static_cast<double>(element),
+      std::clamp(static_cast<double>(kLanesTaskBytes) / bytes * static_cast<double>(element),
                  static_cast<double>(kLeastRun), static_cast<double>(kMostRun));
-  std::int64_t chunk = static_cast<std::int64_t>(wanted) / kLine * kLine / element;
+  std::int64_t chunk = static_cast<std::int64_t>(wanted) / kLineBytes * kLineBytes / element;
   // What is packed of b, and of a few rows of a and c, must stay in L2.
   const double rows = std::min(m_d, static_cast<double>(kRows));
   const double kept = static_cast<double>(element) * (k_d * n_d + rows * (k_d + n_d));

@@ -14,6 +14,7 @@
 #include "matmul_side.h"
 #include "on_demand.h"
 #include "parallel.h"
+#include "parts.h"
 #include "scratch.h"
 
 namespace einkern::exec {
@@ -24,8 +25,6 @@ using plan::Loop;
 
 // The parts of a sum that are taken side by side.
 constexpr std::int64_t kMostParts = 16;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 template <class T>
 class PackedProduct {

@@ -9,6 +9,7 @@
 #include "contract.h"
 #include "epilogue.h"
 #include "parallel.h"
+#include "parts.h"
 #include "stores.h"
 
 namespace einkern::exec {
@@ -18,12 +19,10 @@ using plan::Loop;
 using plan::Loops;
 
 // Elements of a task: long enough for streams to start, short enough to share out.
-constexpr std::int64_t kTaskElements = 65536;
+constexpr std::int64_t kOuterTaskElements = 65536;
 // Products on their way around the caches wait in L1: no more than the stores that a core holds, so
 // that the next ones are computed while these leave.
-constexpr std::int64_t kStageBytes = 4 << 10;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t kOuterStageBytes = 4 << 10;
 
 /// Takes the loop with the smallest stride of c out of the others; a single iteration when there is
 /// none.
@@ -74,7 +73,7 @@ class Products {
   void run() const {
     const std::int64_t blocks = extent(outer_) * groups_ * pieces_;
     const std::int64_t at_once =
-        std::clamp<std::int64_t>(kTaskElements / (piece_ * group_), 1, blocks);
+        std::clamp<std::int64_t>(kOuterTaskElements / (piece_ * group_), 1, blocks);
     parallel_for(divide_up(blocks, at_once), static_cast<double>(size_), [&](std::int64_t task) {
       const std::int64_t end = std::min((task + 1) * at_once, blocks);
       std::optional<EpilogueTask> last;
@@ -88,7 +87,7 @@ class Products {
   }
 
  private:
-  static constexpr std::int64_t kStage = kStageBytes / static_cast<std::int64_t>(sizeof(T));
+  static constexpr std::int64_t kStage = kOuterStageBytes / static_cast<std::int64_t>(sizeof(T));
 
   void run_block(std::int64_t index, EpilogueTask* last) const {
     const std::int64_t start = index % pieces_ * piece_;

@@ -18,16 +18,12 @@ using plan::Loop;
 using plan::Loops;
 
 // Elements of the three tensors that a task touches: some microseconds of work.
-constexpr std::int64_t kTaskElements = 32768;
+constexpr std::int64_t kSmallTaskElements = 32768;
 // Matrices of a task are a multiple of this, so that tasks meet at the ends of lines.
 constexpr std::int64_t kMatrices = 16;
 // Copies that a product needs, and results on their way around the caches, are kept in L1.
-constexpr std::int64_t kStageBytes = 16 << 10;
+constexpr std::int64_t kSmallStageBytes = 16 << 10;
 
-bool is_linear(const Loops& loops) { return loops.size() <= 1; }
-std::int64_t step_of(const Loops& loops, StrideOf stride) {
-  return loops.empty() ? 0 : loops.back().*stride;
-}
 /// Are the positions of `loops` neighbours in this tensor?
 bool is_dense(const Loops& loops, StrideOf stride) {
   return loops.empty() || (loops.size() == 1 && loops[0].*stride == 1);
@@ -94,7 +90,7 @@ class SmallProducts {
   void run() const {
     const std::int64_t batch = extent(batch_);
     const std::int64_t elements = rows_ * steps_ + steps_ * columns_ + rows_ * columns_;
-    const std::int64_t task = std::max<std::int64_t>(kTaskElements / elements, 1);
+    const std::int64_t task = std::max<std::int64_t>(kSmallTaskElements / elements, 1);
     const std::int64_t at_once = (task + kMatrices - 1) / kMatrices * kMatrices;
     const double products =
         static_cast<double>(rows_) * static_cast<double>(columns_) * static_cast<double>(steps_);
@@ -103,10 +99,10 @@ class SmallProducts {
       const std::int64_t first = tile * at_once, end = std::min(first + at_once, batch);
       const std::int64_t bytes =
           (a_size_ + b_size_ + c_size_) * static_cast<std::int64_t>(sizeof(T));
-      if (bytes <= kStageBytes) {
-        alignas(64) std::byte stage[kStageBytes];
+      if (bytes <= kSmallStageBytes) {
+        alignas(64) std::byte stage[kSmallStageBytes];
         run_range(first, end, reinterpret_cast<T*>(stage),
-                  bytes == 0 ? end - first : kStageBytes / bytes);
+                  bytes == 0 ? end - first : kSmallStageBytes / bytes);
       } else {
         SmallVector<T, 1> stage(static_cast<std::size_t>(a_size_ + b_size_ + c_size_));
         run_range(first, end, stage.data(), 1);

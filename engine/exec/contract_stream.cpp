@@ -12,6 +12,7 @@
 #include "contract_stream_layout.h"
 #include "epilogue.h"
 #include "parallel.h"
+#include "parts.h"
 #include "scratch.h"
 
 namespace einkern::exec {
@@ -21,8 +22,6 @@ using kernel::StreamBlock;
 using kernel::StreamPack;
 using kernel::StreamWriter;
 using plan::Loop;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 template <class T>
 class StreamedProduct {

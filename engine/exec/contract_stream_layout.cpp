@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "boxes.h"
+#include "parts.h"
 
 namespace einkern::exec {
 namespace {
@@ -14,15 +15,6 @@ using kernel::kStreamSlack;
 using kernel::StreamRead;
 using plan::Loop;
 using plan::Loops;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// Even parts of `size`, at most about `wanted` each, whole multiples where there are several.
-std::int64_t even_part(std::int64_t size, std::int64_t wanted, std::int64_t multiple) {
-  if (wanted >= size) return size;
-  const std::int64_t parts = divide_up(size, std::max<std::int64_t>(wanted, 1));
-  return std::min(size, divide_up(divide_up(size, parts), multiple) * multiple);
-}
 
 /// By insertion: the lists are short, and std::stable_sort allocates.
 template <class List, class Less>

@@ -9,6 +9,7 @@
 #include "contract.h"
 #include "epilogue.h"
 #include "parallel.h"
+#include "parts.h"
 #include "scratch.h"
 
 namespace einkern::exec {
@@ -18,13 +19,11 @@ using plan::Loop;
 using plan::Loops;
 
 // Elements of a task: long enough for streams to start, short enough to share out.
-constexpr std::int64_t kTaskElements = 65536;
+constexpr std::int64_t kVectorTaskElements = 65536;
 // A sum over more than two of these is cut, and the parts are added in order.
 constexpr std::int64_t kSumBlock = 65536;
 // Elements of a strided run that are gathered at a time.
 constexpr std::int64_t kGather = 1024;
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Moves the loop with unit stride in a tensor to the end; says whether there is one.
 bool unit_last(Loops& loops, StrideOf stride) {
@@ -100,7 +99,7 @@ void run_dot_of(const plan::Contract& step, const Frame& frame) {
     return sum;
   };
   const std::int64_t parts_at_once = std::clamp<std::int64_t>(
-      kTaskElements / (runs_at_once * std::min(run.size, kSumBlock)), 1, parts * batch);
+      kVectorTaskElements / (runs_at_once * std::min(run.size, kSumBlock)), 1, parts * batch);
   const double work =
       static_cast<double>(batch) * static_cast<double>(runs) * static_cast<double>(run.size);
   parallel_for(divide_up(parts * batch, parts_at_once), work, [&](std::int64_t tile) {
@@ -157,7 +156,7 @@ class MatrixVector {
       partial_ = memory->as<T>();
     }
     const std::int64_t at_once = std::clamp<std::int64_t>(
-        kTaskElements / (piece_ * std::min(part_, count_)), 1, blocks_ * parts_);
+        kVectorTaskElements / (piece_ * std::min(part_, count_)), 1, blocks_ * parts_);
     const double work = static_cast<double>(results()) * static_cast<double>(count_);
     parallel_for(divide_up(blocks_ * parts_, at_once), work, [&](std::int64_t task) {
       const std::int64_t end = std::min((task + 1) * at_once, blocks_ * parts_);

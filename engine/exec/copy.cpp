@@ -11,18 +11,16 @@
 #include "elementwise.h"
 #include "frame.h"
 #include "parallel.h"
+#include "parts.h"
 #include "space.h"
 #include "stores.h"
 
 namespace einkern::exec {
 namespace {
 
-constexpr std::int64_t kTaskBytes = 256 << 10;  // of one task: a part of L2
-constexpr std::int64_t kLeastRun = 256;         // bytes for which a call of memcpy pays
-constexpr std::int64_t kLine = 64;
+constexpr std::int64_t kCopyTaskBytes = 256 << 10;  // of one task: a part of L2
+constexpr std::int64_t kMemcpyRun = 256;            // bytes for which a call of memcpy pays
 constexpr std::int64_t kSide = 64;  // of a transposed tile: 256 or 512 bytes, whole lines
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// The views of a copy over common axes: 0 is the output, 1 the input.
 struct Move {
@@ -60,16 +58,16 @@ void copy_runs(Move& move) {
   const std::size_t last = move.space.rank() == 0 ? 0 : move.space.rank() - 1;
   const std::int64_t run = (move.space.rank() == 0 ? 1 : move.space.sizes[last]) * move.element;
   const std::int64_t runs = move.space.size() * move.element / run;
-  const std::int64_t pieces = divide_up(run, kTaskBytes);
-  const std::int64_t group = std::max<std::int64_t>(1, kTaskBytes / run);
+  const std::int64_t pieces = divide_up(run, kCopyTaskBytes);
+  const std::int64_t group = std::max<std::int64_t>(1, kCopyTaskBytes / run);
   // The axis outside the runs, step by step: their offsets are sums, not divisions.
   const bool steps = last > 0;
   const std::int64_t near = steps ? move.space.sizes[last - 1] : 1;
   const std::int64_t out_step = steps ? move.space.strides[0][last - 1] * move.element : 0;
   const std::int64_t in_step = steps ? move.space.strides[1][last - 1] * move.element : 0;
   parallel_for(divide_up(runs, group) * pieces, move.work(), [&](std::int64_t task) {
-    const std::int64_t begin = task % pieces * kTaskBytes;
-    const std::int64_t bytes = std::min(kTaskBytes, run - begin);
+    const std::int64_t begin = task % pieces * kCopyTaskBytes;
+    const std::int64_t bytes = std::min(kCopyTaskBytes, run - begin);
     const std::int64_t first = task / pieces * group, end = std::min(runs, first + group);
     for (std::int64_t i = first; i < end;) {
       const std::int64_t place = i % near, outer = i / near;
@@ -111,7 +109,7 @@ class TileAhead {
   void fetch(std::int64_t rows) {
     constexpr int kRead = 0, kSecondLevel = 2;
     for (const std::int64_t end = std::min(rows, rows_); done_ < end; ++done_) {
-      for (std::int64_t at = 0; at < run_; at += kLine) {
+      for (std::int64_t at = 0; at < run_; at += kLineBytes) {
         __builtin_prefetch(from_ + done_ * in_step_ + at, kRead, kSecondLevel);
       }
     }
@@ -130,7 +128,7 @@ class Transposing {
       : transpose_(move.element == 4 ? move.kernels.transpose_4 : move.kernels.transpose_8),
         stores_(move.stores),
         element_(move.element),
-        block_(kLine / move.element),
+        block_(kLineBytes / move.element),
         in_stride_(in_stride),
         out_stride_(out_stride),
         meet_(in_stride * move.element % kSameSet == 0) {}
@@ -147,7 +145,7 @@ class Transposing {
     TileAhead ahead(next, in_stride_ * element_, element_);
     if (!meet_) return run_blocks(tile, in_stride_, ahead, 0);
     // Rows that meet in one set of the caches push each other out: they are copied first.
-    alignas(kLine) std::byte stage[kSide * kStageStep];
+    alignas(kLineBytes) std::byte stage[kSide * kStageStep];
     const std::int64_t stage_stride = kSide + block_;
     const auto run = static_cast<std::size_t>(tile.columns * element_);
     for (std::int64_t row = 0; row < tile.rows; ++row) {
@@ -160,7 +158,7 @@ class Transposing {
 
  private:
   static constexpr std::int64_t kSameSet = 4096;
-  static constexpr std::int64_t kStageStep = kSide * 8 + kLine;  // an odd number of lines
+  static constexpr std::int64_t kStageStep = kSide * 8 + kLineBytes;  // an odd number of lines
 
   /// Blocks of whole lines, down the rows, so that writes go on; `fetched` rows of the next tile
   /// are asked for already.
@@ -196,7 +194,7 @@ void copy_transposed(Move& move, std::size_t dense) {
   const std::int64_t row_tiles = divide_up(rows, kSide), column_tiles = divide_up(columns, kSide);
   const std::int64_t tiles = space.size() / (rows * columns) * row_tiles * column_tiles;
   const std::int64_t group = std::max<std::int64_t>(
-      1, kTaskBytes / (std::min(rows, kSide) * std::min(columns, kSide) * move.element));
+      1, kCopyTaskBytes / (std::min(rows, kSide) * std::min(columns, kSide) * move.element));
   const bool ahead = move.stores == kernel::Stores::streaming;
   const auto tile_at = [&](std::int64_t tile) {
     // Asked for ahead, reads had better go on where they stopped; else writes.
@@ -270,7 +268,7 @@ void run(const plan::Copy& step, const Frame& frame) {
 
   const bool dense =
       space.rank() == 0 || (space.strides[0].back() == 1 && space.strides[1].back() == 1);
-  if (dense && (space.rank() <= 1 || space.sizes.back() * element >= kLeastRun)) {
+  if (dense && (space.rank() <= 1 || space.sizes.back() * element >= kMemcpyRun)) {
     copy_runs(move);
   } else if (const auto axis = transposed_axis(space, element); axis && !dense) {
     copy_transposed(move, *axis);

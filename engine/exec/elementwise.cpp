@@ -23,11 +23,10 @@ using kernel::TileIndex;
 using kernel::TileOperand;
 using kernel::TileProgram;
 
-constexpr std::int64_t kTaskElements = 32768;  // enough to pay for a task, few enough to balance
-constexpr std::int64_t kTransposeSide = 32;    // two lines of f32 on either side
+constexpr std::int64_t kMapTaskElements = 32768;  // enough to pay for a task, few enough to balance
 
 /// How a space is cut: its last two axes into tiles, the others one position at a time.
-struct Cut {
+struct Tiling {
   std::int64_t rows = 1, columns = 1;  // of the last two axes
   std::int64_t tile_rows = 1, tile_columns = 1;
   std::int64_t row_tiles = 1, column_tiles = 1;
@@ -51,8 +50,8 @@ bool prepare_transposes(Space& space) {
   return false;
 }
 
-Cut cut(const Space& space, bool transposes, std::int64_t capacity) {
-  Cut result;
+Tiling tile_space(const Space& space, bool transposes, std::int64_t capacity) {
+  Tiling result;
   const std::size_t rank = space.rank();
   if (rank > 0) result.columns = space.sizes[rank - 1];
   if (rank > 1) result.rows = space.sizes[rank - 2];
@@ -75,11 +74,11 @@ using TileIndices = SmallVector<TileIndex, 8>;
 /// Everything that the tiles of one step share.
 class Run {
  public:
-  Run(const TileProgram& program, Space space, const Cut& cut, TileOperands operands,
+  Run(const TileProgram& program, Space space, const Tiling& tiling, TileOperands operands,
       SmallVector<DType, 8> dtypes, std::size_t axes, const kernel::CopyKernels& copy)
       : program_(program),
         space_(std::move(space)),
-        cut_(cut),
+        tiling_(tiling),
         operands_(std::move(operands)),
         dtypes_(std::move(dtypes)),
         axes_(axes),
@@ -92,7 +91,7 @@ class Run {
     const ScratchBlock memory(program_.scratch_bytes());
     TileOperands operands(operands_.size());  // the output, then the inputs
     TileIndices indices(axes_);
-    TileFault fault = program_.prepare(memory.data(), cut_.tile_rows * cut_.tile_columns);
+    TileFault fault = program_.prepare(memory.data(), tiling_.tile_rows * tiling_.tile_columns);
     for (std::int64_t tile = first; tile < last; ++tile) {
       fault = std::min(fault, run_tile(tile, operands, indices, memory.data()));
     }
@@ -103,9 +102,9 @@ class Run {
  private:
   TileFault run_tile(std::int64_t tile, TileOperands& operands, TileIndices& indices,
                      std::byte* scratch) const {
-    const std::int64_t column = tile % cut_.column_tiles * cut_.tile_columns;
-    const std::int64_t row = tile / cut_.column_tiles % cut_.row_tiles * cut_.tile_rows;
-    std::int64_t outer = tile / cut_.column_tiles / cut_.row_tiles;
+    const std::int64_t column = tile % tiling_.column_tiles * tiling_.tile_columns;
+    const std::int64_t row = tile / tiling_.column_tiles % tiling_.row_tiles * tiling_.tile_rows;
+    std::int64_t outer = tile / tiling_.column_tiles / tiling_.row_tiles;
     const std::size_t rank = space_.rank();
     const std::size_t outer_axes = rank > 2 ? rank - 2 : 0;
     for (std::size_t v = 0; v < operands.size(); ++v) {
@@ -128,8 +127,8 @@ class Run {
         indices[static_cast<std::size_t>(origin)] = index;
       }
     }
-    return program_.run({.rows = std::min(cut_.tile_rows, cut_.rows - row),
-                         .columns = std::min(cut_.tile_columns, cut_.columns - column),
+    return program_.run({.rows = std::min(tiling_.tile_rows, tiling_.rows - row),
+                         .columns = std::min(tiling_.tile_columns, tiling_.columns - column),
                          .inputs = std::span(operands).subspan(1),
                          .indices = indices,
                          .out = operands[0],
@@ -139,7 +138,7 @@ class Run {
 
   const TileProgram& program_;
   Space space_;
-  Cut cut_;
+  Tiling tiling_;
   TileOperands operands_;  // at the first element, with the steps of a tile
   SmallVector<DType, 8> dtypes_;
   std::size_t axes_;
@@ -177,16 +176,16 @@ TileFault run_elementwise(const map::Program& program, std::span<const plan::Ope
   }
 
   const TileProgram tiles(program, scalars, frame.kernels.map);
-  const Cut how = cut(space, transposes, tiles.capacity());
-  const Run run(tiles, std::move(space), how, std::move(operands), std::move(dtypes), shape.size(),
-                frame.kernels.copy);
+  const Tiling tiling = tile_space(space, transposes, tiles.capacity());
+  const Run run(tiles, std::move(space), tiling, std::move(operands), std::move(dtypes),
+                shape.size(), frame.kernels.copy);
   const std::int64_t group =
-      std::max<std::int64_t>(1, kTaskElements / (how.tile_rows * how.tile_columns));
-  const std::int64_t tasks = (how.tiles() + group - 1) / group;
+      std::max<std::int64_t>(1, kMapTaskElements / (tiling.tile_rows * tiling.tile_columns));
+  const std::int64_t tasks = (tiling.tiles() + group - 1) / group;
   const double work = static_cast<double>(size) * static_cast<double>(program.code.size());
   std::atomic<TileFault> least = kernel::kNoFault;
   parallel_for(tasks, work, [&](std::int64_t task) {
-    keep_least(least, run.run(task * group, std::min(how.tiles(), (task + 1) * group)));
+    keep_least(least, run.run(task * group, std::min(tiling.tiles(), (task + 1) * group)));
   });
   return least;
 }

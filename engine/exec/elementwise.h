@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,9 @@
 #include "frame.h"
 
 namespace einkern::exec {
+
+/// Side of a tile whose inputs are dense along different axes: two lines of f32 either way.
+inline constexpr std::int64_t kTransposeSide = 32;
 
 /// out[i] = program(inputs[i]..., scalars, i). Returns the first fault in program order; what `out`
 /// holds then is not defined.

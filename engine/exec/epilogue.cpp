@@ -10,8 +10,6 @@
 namespace einkern::exec {
 namespace {
 
-constexpr std::int64_t kTransposeSide = 32;  // two lines of f32 on either side
-
 Space space_of(const plan::Map& map) {
   SmallVector<bool, 8> pinned(map.out.layout.rank());
   for (const map::Instruction& code : map.program.code) {

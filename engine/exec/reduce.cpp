@@ -12,6 +12,7 @@
 #include "../base/error.h"
 #include "frame.h"
 #include "parallel.h"
+#include "parts.h"
 #include "scratch.h"
 #include "space.h"
 
@@ -25,10 +26,7 @@ constexpr std::int64_t kPieceElements = 65536;   // elements of one piece of a l
 constexpr std::int64_t kShortRun = 128;          // runs up to here are turned into columns
 constexpr std::int64_t kTurnedBytes = 16 << 10;  // that many at a time as fit a part of L1
 constexpr std::int64_t kTurnedUnit = 16;         // a multiple of this: lines of the columns
-constexpr std::int64_t kLine = 64;               // bytes
 constexpr std::int64_t kManyUnits = 64;          // with so many results no fold is cut into pieces
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Joins blocks of partials pairwise as they come, at most `blocks` of them: level i holds the fold
 /// of 2^i blocks.
@@ -289,7 +287,7 @@ class Folding {
   }
   void fetch_run(const std::byte* run) const {
     constexpr int kRead = 0, kSecondLevel = 2;
-    for (std::int64_t at = 0; at < count_ * element_; at += kLine) {
+    for (std::int64_t at = 0; at < count_ * element_; at += kLineBytes) {
       __builtin_prefetch(run + at, kRead, kSecondLevel);
     }
   }

@@ -12,8 +12,8 @@
 namespace einkern::exec {
 namespace {
 
-constexpr std::int64_t kLanes = 512;           // sequences of one task: their states stay in L1
-constexpr std::int64_t kTaskElements = 16384;  // of one task, for sequences one by one
+constexpr std::int64_t kLanes = 512;               // sequences of one task: their states stay in L1
+constexpr std::int64_t kScanTaskElements = 16384;  // of one task, for sequences one by one
 
 /// Where one view stands, and how it moves along the scanned axis and to the next sequence.
 template <class T>
@@ -75,7 +75,7 @@ void run_as(const plan::Scan& step, const Frame& frame) {
 
   // Side by side when the next sequence is nearer than the next element of this one.
   const bool abreast = std::abs(to.across) < std::abs(to.along) || steps == 1;
-  const std::int64_t most = abreast ? kLanes : std::max<std::int64_t>(1, kTaskElements / steps);
+  const std::int64_t most = abreast ? kLanes : std::max<std::int64_t>(1, kScanTaskElements / steps);
   const std::int64_t pieces = (lanes + most - 1) / most;
   const double work = static_cast<double>(space.size()) * static_cast<double>(steps);
   parallel_for(space.size() / lanes * pieces, work, [&](std::int64_t task) {

@@ -7,18 +7,18 @@
 #include "../base/error.h"
 #include "frame.h"
 #include "parallel.h"
+#include "parts.h"
 #include "scratch.h"
 #include "space.h"
 
 namespace einkern::exec {
 namespace {
 
-constexpr std::int64_t kTaskElements = 16384;  // exponentials: a task of some ten microseconds
+constexpr std::int64_t kSoftmaxTaskElements =
+    16384;                                     // exponentials: a task of some ten microseconds
 constexpr std::int64_t kLeastGroup = 16;       // rows gathered together: a line of f32
 constexpr std::int64_t kMostGroup = 64;        // four lines, for the prefetcher
 constexpr std::int64_t kGroupBytes = 1 << 20;  // half of an L2
-
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Calls `f(position, offset)` for every element of one view of a space, in C order.
 template <class F>
@@ -69,7 +69,7 @@ class Rows {
     const bool grouped = !in_dense_ && length_ > 0 && row_.rank() == 1 && kept_.rank() > 0 &&
                          kept_.strides[0].back() == 1 && kept_.sizes.back() >= kLeastGroup / 2;
     const double work = 8.0 * static_cast<double>(rows) * static_cast<double>(length_);
-    const std::int64_t fitting = kTaskElements / std::max<std::int64_t>(1, length_);
+    const std::int64_t fitting = kSoftmaxTaskElements / std::max<std::int64_t>(1, length_);
     if (grouped) {
       const std::int64_t neighbours = kept_.sizes.back();
       const std::int64_t fitting_rows =

@@ -12,7 +12,7 @@
 namespace einkern::exec {
 namespace {
 
-constexpr std::int64_t kTaskBytes = 64 << 10;
+constexpr std::int64_t kTakeTaskBytes = 64 << 10;
 
 /// The axes first, ..., first + count - 1 of two layouts that have the same sizes there.
 Space part(const Layout& a, std::size_t a_first, const Layout& b, std::size_t b_first,
@@ -90,7 +90,7 @@ void run(const plan::Take& step, const Frame& frame) {
   std::byte* const to = frame.address(step.out);
   const std::byte* const from = frame.address(step.in);
   const std::int64_t size = block.space.size(), blocks = outer.size() * count;
-  const std::int64_t group = std::max<std::int64_t>(1, kTaskBytes / (size * element));
+  const std::int64_t group = std::max<std::int64_t>(1, kTakeTaskBytes / (size * element));
   const double work = static_cast<double>(blocks) * static_cast<double>(size);
   parallel_for((blocks + group - 1) / group, work, [&](std::int64_t task) {
     for (std::int64_t i = task * group; i < std::min(blocks, (task + 1) * group); ++i) {

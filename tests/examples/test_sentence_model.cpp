@@ -22,13 +22,13 @@ using test::Process;
 
 namespace {
 
-const std::filesystem::path kModel = EINKERN_SENTENCE_MODEL;
+const std::filesystem::path kModelFolder = EINKERN_SENTENCE_MODEL;
 const std::filesystem::path kReference =
     std::filesystem::path(EINKERN_TEST_DATA) / "sentence_encoder";
 
 /// Says so, in the form that tools/test counts, when there is no model.
 bool has_model(const char* what) {
-  if (std::filesystem::exists(kModel / "model.safetensors")) return true;
+  if (std::filesystem::exists(kModelFolder / "model.safetensors")) return true;
   std::printf(
       "SKIPPED: no model in models/sentence_encoder (examples/sentence_encoder/fetch), so %s "
       "not checked\n",
@@ -61,7 +61,7 @@ TEST_SUITE("examples") {
   TEST_CASE("word pieces of the published vocabulary are the reference's") {
     if (!has_model("its word pieces were")) return;
     const Reference reference;
-    const sentence::WordPieces pieces(kModel / "vocab.txt");
+    const sentence::WordPieces pieces(kModelFolder / "vocab.txt");
     CHECK(pieces.size() == 30522);
     REQUIRE(reference.sentences.size() == 12);
     REQUIRE(reference.ids.size() == 12);
@@ -74,7 +74,7 @@ TEST_SUITE("examples") {
   TEST_CASE("vectors of the published encoder agree with the reference to 1e-5") {
     if (!has_model("its vectors were")) return;
     const Reference reference;
-    const sentence::Encoder encoder(load_safetensors(kModel / "model.safetensors").tensors);
+    const sentence::Encoder encoder(load_safetensors(kModelFolder / "model.safetensors").tensors);
     CHECK(encoder.blocks() == 6);
     const Tensor vectors = encoder.embed(reference.ids);
     REQUIRE(vectors.shape() == Shape{12, 384});
