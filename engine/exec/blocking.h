@@ -42,7 +42,7 @@ struct TileSize {
 struct Blocks {
   Cut cut = Cut::rows;
   std::int64_t mc = 1, nc = 1;
-  bool pack_a = true, pack_b = true;
+  bool pack_a = true, pack_b = true;  // boxes of b that end within a vector are always packed
 };
 
 /// A function of its arguments only; `machine` is asked for the size of its caches.

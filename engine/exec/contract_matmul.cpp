@@ -129,6 +129,13 @@ class PackedProduct {
     return {scratch.a};
   }
 
+  Box ready_b(std::int64_t n_box, std::int64_t k_box, std::int64_t offset,
+              const Scratch& scratch) const {
+    if (!blocking_.packs_b(n_box)) return plain_b(n_box, k_box, offset);
+    b_.pack(functions_, blocking_.k, n_box, k_box, offset, scratch.lanes, scratch.steps, scratch.b);
+    return {scratch.b};
+  }
+
   /// c of one pair of boxes; with the last box of the sum, what becomes of it.
   void multiply(std::int64_t m_box, std::int64_t n_box, std::int64_t k_box, Box a, Box b, T* c,
                 Scratch& scratch) const {
@@ -246,18 +253,13 @@ class PackedProduct {
         parallel_for(own.boxes.count(), work_, [&](std::int64_t box) {
           const ScratchPool::Lease lease(pool);
           Scratch scratch = scratch_of(lease.data());
-          T* const mine = by_columns ? scratch.b : scratch.a;
           // A loop that runs on the caller's thread alone keeps the number it has there.
           const std::int64_t first_slot = thread_number() % copies * boxes * k_boxes;
           // Tasks that start together begin with different boxes, so that each packs some.
           const std::int64_t start = box * round / own.boxes.count();
           for (std::int64_t k_at = k_first; k_at < k_first + k_round; ++k_at) {
-            Box own_box{mine};
-            if (by_columns) {
-              b_.pack(functions_, k, box, k_at, own_offset, scratch.lanes, scratch.steps, mine);
-            } else {
-              own_box = ready_a(box, k_at, own_offset, scratch);
-            }
+            const Box own_box = by_columns ? ready_b(box, k_at, own_offset, scratch)
+                                           : ready_a(box, k_at, own_offset, scratch);
             for (std::int64_t i = 0; i < round; ++i) {
               const std::int64_t at = (start + i) % round, other = first + at;
               if (!pack_shared) {

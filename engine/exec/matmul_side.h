@@ -50,10 +50,13 @@ struct Blocking {
                                         {mr, nr}, machine());
     cut = blocks.cut;
     pack_a = blocks.pack_a || cut == Cut::sums || cut == Cut::columns;
-    pack_b = blocks.pack_b || cut == Cut::sums || cut == Cut::columns;
+    pack_b = blocks.pack_b || cut == Cut::sums;
     m = Boxes(step.m, {&plan::Loop::a}, kLine, blocks.mc, 1);
     n = Boxes(step.n, {&plan::Loop::c, &plan::Loop::b}, kLine, blocks.nc, nr);
   }
+
+  /// Whether a box of b must be packed: tiles read whole vectors.
+  bool packs_b(std::int64_t box) const { return pack_b || n.size(box) % (nr / 2) != 0; }
 
   static constexpr std::int64_t kLine = 64 / sizeof(T);
 };

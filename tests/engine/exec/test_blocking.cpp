@@ -102,6 +102,25 @@ TEST_SUITE("exec") {
     CHECK(choose_blocks(larger, kWide, kServer).pack_b);
   }
 
+  TEST_CASE("few rows read a b of any size where it lies, more of them pack it") {
+    ProductSize product{.rows = 37,
+                        .columns = 1111,
+                        .steps = 509,
+                        .kc = 509,
+                        .plain_b = true,
+                        .plain_a_stride = 509};
+    const Blocks few = choose_blocks(product, kWide, kServer);
+    CHECK(few.cut == Cut::columns);
+    CHECK_FALSE(few.pack_b);
+    product.rows = 4 * kWide.mr + 1;
+    const Blocks more = choose_blocks(product, kWide, kServer);
+    CHECK(more.cut == Cut::columns);
+    CHECK(more.pack_b);
+    product.rows = 37;
+    product.plain_b = false;
+    CHECK(choose_blocks(product, kWide, kServer).pack_b);
+  }
+
   TEST_CASE("few columns leave rows of a unpacked, unless they share a set of L1") {
     ProductSize heads{.rows = 512, .columns = 64, .steps = 512, .batch = 24, .kc = 512};
     CHECK(choose_blocks(heads, kWide, kServer).pack_a);

@@ -127,6 +127,12 @@ TEST_SUITE("exec") {
     check_sizes<double>({9}, {20}, {8}, {65});
   }
 
+  TEST_CASE("few rows, whose boxes of columns need no packing but the one with the end of a row") {
+    check_sizes<float>({}, {37}, {1111}, {509});
+    check_sizes<float>({}, {15}, {600}, {1030});
+    check_sizes<double>({}, {23}, {333}, {300});
+  }
+
   TEST_CASE("few columns, whose rows of a need no packing where they lie evenly") {
     check_sizes<float>({}, {70}, {20}, {600});
     check_sizes<float>({9}, {45}, {64}, {100});
