@@ -228,7 +228,7 @@ class PackedProduct {
         std::max<std::int64_t>(1, kSharedBytes / (box_size * static_cast<std::int64_t>(sizeof(T))));
     const std::int64_t boxes = std::min(shared.boxes.count(), boxes_at_once);
     const std::int64_t k_boxes = std::clamp<std::int64_t>(boxes_at_once / boxes, 1, k.count());
-    const bool pack_shared = by_columns || blocking_.pack_b;
+    const bool pack_shared = by_columns ? blocking_.pack_a : blocking_.pack_b;
     // What fits in a core's L2 each thread packs for itself: a line that another core has just
     // written takes as long to come as 200 elements to be packed.
     const std::int64_t copy_size = boxes * k_boxes * box_size;
@@ -263,8 +263,13 @@ class PackedProduct {
             for (std::int64_t i = 0; i < round; ++i) {
               const std::int64_t at = (start + i) % round, other = first + at;
               if (!pack_shared) {
-                multiply(box, other, k_at, own_box, plain_b(other, k_at, shared_offset), c,
-                         scratch);
+                if (by_columns) {
+                  multiply(other, box, k_at, plain_a(other, k_at, shared_offset), own_box, c,
+                           scratch);
+                } else {
+                  multiply(box, other, k_at, own_box, plain_b(other, k_at, shared_offset), c,
+                           scratch);
+                }
                 continue;
               }
               const std::int64_t slot = first_slot + at * k_boxes + k_at - k_first;

@@ -49,7 +49,7 @@ struct Blocking {
                                          .epilogue = step.epilogue.has_value()},
                                         {mr, nr}, machine());
     cut = blocks.cut;
-    pack_a = blocks.pack_a || cut == Cut::sums || cut == Cut::columns;
+    pack_a = blocks.pack_a || cut == Cut::sums;
     pack_b = blocks.pack_b || cut == Cut::sums;
     m = Boxes(step.m, {&plan::Loop::a}, kLine, blocks.mc, 1);
     n = Boxes(step.n, {&plan::Loop::c, &plan::Loop::b}, kLine, blocks.nc, nr);

@@ -102,6 +102,22 @@ TEST_SUITE("exec") {
     CHECK(choose_blocks(larger, kWide, kServer).pack_b);
   }
 
+  TEST_CASE("a b that packing transposes is shared out, where a need not be packed") {
+    ProductSize product = square(256, 512);
+    product.plain_a_stride = 256;
+    const Blocks turned = choose_blocks(product, kWide, kServer);
+    CHECK(turned.cut == Cut::columns);
+    CHECK_FALSE(turned.pack_a);
+    CHECK(turned.pack_b);
+    product.plain_b = true;
+    CHECK(choose_blocks(product, kWide, kServer).cut == Cut::rows);
+    product.plain_b = false;
+    product.plain_a_stride = 1024;  // rows in one set of L1
+    CHECK(choose_blocks(product, kWide, kServer).cut == Cut::rows);
+    product.plain_a_stride = 0;
+    CHECK(choose_blocks(product, kWide, kServer).cut == Cut::rows);
+  }
+
   TEST_CASE("few rows read a b of any size where it lies, more of them pack it") {
     ProductSize product{.rows = 37,
                         .columns = 1111,

@@ -133,6 +133,12 @@ TEST_SUITE("exec") {
     check_sizes<double>({}, {23}, {333}, {300});
   }
 
+  TEST_CASE("a transposed b shared out in columns, rows of a where they lie") {
+    check_sizes<float>({}, {256}, {256}, {256});
+    check_sizes<float>({}, {199}, {250}, {301});
+    check_sizes<double>({}, {150}, {171}, {610});
+  }
+
   TEST_CASE("few columns, whose rows of a need no packing where they lie evenly") {
     check_sizes<float>({}, {70}, {20}, {600});
     check_sizes<float>({9}, {45}, {64}, {100});
