@@ -52,6 +52,13 @@ class Collector {
     put(fact_of(scalar));
   }
 
+  /// Ends the key with the roots. What they refer to could be read as another node, were it not for
+  /// a number that no operation has, which counts them too.
+  void end(std::span<const NodePtr> roots) {
+    put(std::variant_size_v<Operation> + roots.size());
+    for (const NodePtr& root : roots) refer(*root);
+  }
+
  private:
   template <class Number>
   void put(Number value) {
@@ -117,7 +124,7 @@ Collected collect(std::span<const NodePtr> roots) {
   Collected result;
   Collector collector(result);
   walk(roots, [&](const NodePtr& node) { collector.add(node); });
-  for (const NodePtr& root : roots) collector.refer(*root);
+  collector.end(roots);
   return result;
 }
 

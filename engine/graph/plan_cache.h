@@ -34,7 +34,12 @@ class PlanCache {
     if (const auto found = entries_.find(key); found != entries_.end())
       return found->second->second;
     order_.emplace_front(std::move(key), std::move(value));
-    entries_.emplace(order_.front().first, order_.begin());
+    try {
+      entries_.emplace(order_.front().first, order_.begin());
+    } catch (...) {
+      order_.pop_front();  // or it would be in the way of the next of this key
+      throw;
+    }
     if (order_.size() > capacity_) {
       entries_.erase(order_.back().first);
       order_.pop_back();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts what calls that have run before allocate: nothing of a compiled plan, the result and the
-// nodes of an eager one.
+// nodes of an eager one. Lets each allocation of a call fail in turn.
 #include <doctest/doctest.h>
 
 #include <atomic>
@@ -9,8 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "../../../engine/base/error.h"
 #include "../../../engine/graph/build.h"
 #include "../../../engine/graph/compiled.h"
+#include "../../../engine/graph/plan_cache.h"
+#include "../../../engine/tensor/borrow.h"
 #include "../../../engine/tensor/create.h"
 #include "../../../engine/tensor/pool.h"
 #include "../../../engine/tensor/storage.h"
@@ -18,9 +21,11 @@
 namespace {
 
 std::atomic<std::int64_t> allocations{0};
+thread_local std::int64_t until_failure = 0;  // the allocation of this thread that fails; 0: none
 
 void* counted(std::size_t bytes, std::size_t alignment) noexcept {
   ++allocations;
+  if (until_failure > 0 && --until_failure == 0) return nullptr;
   return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
 void* counted_or_throw(std::size_t bytes, std::size_t alignment) {
@@ -102,6 +107,77 @@ TEST_CASE("an eager call that has run before allocates its nodes and its result"
   const Expr product = einsum("ij,jk->ik", a, b);
   CHECK(count([&] { const Tensor c = product; }) == 1);
   CHECK(count([&] { eval_into(out, product); }) == 0);
+}
+
+/// Calls with the first, the second, ... allocation failing, until none does: how many failed.
+/// `after_failure` runs in between.
+template <class Call, class After>
+std::int64_t failures_of(const Call& call, const After& after_failure) {
+  for (std::int64_t failures = 0;; ++failures) {
+    bool failed = false;
+    until_failure = failures + 1;
+    try {
+      call();
+    } catch (const MemoryLimitError&) {
+      failed = true;
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    until_failure = 0;
+    if (!failed) return failures;
+    after_failure();
+  }
+}
+
+TEST_CASE("a small tensor without memory is a MemoryLimitError that names its bytes") {
+  const auto allocate = [] {
+    until_failure = 1;
+    Storage::allocate(200);
+  };
+  CHECK_THROWS_WITH_AS(allocate(), "allocate: the system has no 200 bytes", MemoryLimitError);
+}
+
+TEST_CASE("calls whose allocations fail write nothing, keep nothing, and work the next time") {
+  const auto owner = std::make_shared<std::vector<double>>(9, 2.0);
+  const Tensor a = borrow(owner->data(), {3, 3}, {3, 1}, owner), out = full({3, 3}, -1, f64);
+  const std::vector<double> product(9, 12.0), untouched(9, -1.0);
+  const long users = owner.use_count();
+  const auto clean = [&] {
+    CHECK(owner.use_count() == users);
+    CHECK(out.to_vector<double>() == untouched);
+  };
+  // Plans are made in the first round of each, and found in the second.
+  std::int64_t failures[2][3];
+  for (auto& round : failures) {
+    round[0] = failures_of([&] { const Tensor c = einsum("ij,jk->ik", a, a); }, clean);
+    round[1] = failures_of([&] { einsum_into(out, "ij,jk->ik", {a, a}, {.alpha = 0.5}); }, clean);
+    CHECK(out.to_vector<double>() == std::vector<double>(9, 6.0));
+    out.fill(-1);
+    round[2] = failures_of([&] { eval({einsum("ij->ji", a), einsum("ij,ij->", a, a)}); }, clean);
+    const Tensor c = einsum("ij,jk->ik", a, a);
+    CHECK(c.to_vector<double>() == product);
+  }
+  for (std::size_t i = 0; i < 3; ++i) CHECK(failures[0][i] > failures[1][i]);
+  CHECK(failures[1][0] == 5);
+}
+
+TEST_CASE("a cache of plans that cannot take one stays as it was") {
+  graph::PlanCache<int> cache(2);
+  const std::string key(40, 'k'), other(40, 'o'), third(40, 't');
+  const auto value = std::make_shared<const int>(1);
+  cache.insert(other, value);
+  const std::int64_t failures = failures_of([&] { cache.insert(key, value); },
+                                            [&] {
+                                              CHECK(cache.size() == 1);
+                                              CHECK(cache.find(key) == nullptr);
+                                              CHECK(value.use_count() == 2);
+                                            });
+  CHECK(failures >= 2);
+  CHECK(cache.find(key) != nullptr);
+  CHECK(cache.size() == 2);
+  failures_of([&] { cache.insert(third, value); }, [&] { CHECK(cache.size() == 2); });
+  CHECK(cache.find(other) == nullptr);
+  CHECK(cache.find(third) != nullptr);
 }
 
 TEST_CASE("steps of every kind that have run before allocate nothing, cut into tasks or not") {

@@ -7,8 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "../../../engine/graph/collect.h"
+#include "../../../engine/graph/expr.h"
 #include "../../../engine/graph/key.h"
 #include "../../../engine/graph/plan_cache.h"
+#include "../../../engine/tensor/create.h"
 
 using namespace einkern::graph;
 
@@ -18,6 +21,13 @@ std::string key_of(const std::vector<std::int64_t>& numbers) {
   Key key;
   for (const std::int64_t number : numbers) key.put(number);
   return std::string(key.view());
+}
+
+/// Of the graph of these roots.
+std::string structure_of(const std::vector<einkern::Expr>& roots) {
+  std::vector<NodePtr> nodes;
+  for (const einkern::Expr& root : roots) nodes.push_back(root.node());
+  return std::string(collect(nodes).key.view());
 }
 
 /// How many bytes stand for a number.
@@ -77,6 +87,20 @@ TEST_SUITE("graph") {
     };
     CHECK(lists({{1, 2}, {3}}) != lists({{1}, {2, 3}}));
     CHECK(lists({{1, 2, 3}}) != lists({{1, 2, 3}, {}}));
+  }
+
+  TEST_CASE("a list of roots is not the node that its numbers would describe") {
+    using namespace einkern;
+    std::vector<Expr> x;
+    for (int i = 0; i < 4; ++i) x.emplace_back(zeros({3}));
+    // As a root, a scalar i64 gives the number that begins a fifth leaf, and so on.
+    const Expr seven = 7;
+    const Expr fifth = zeros({6}, boolean).slice(0, {}, {}, -5);
+    REQUIRE(fifth.shape() == Shape{2});
+    CHECK(structure_of({seven, x[0], x[1], seven, x[0], x[1], x[2], x[3]}) !=
+          structure_of({x[0], x[1], x[2], x[3], fifth}));
+    CHECK(structure_of({x[0]}) != structure_of({x[0], x[0]}));
+    CHECK(structure_of({x[0], x[1]}) == structure_of({x[2], x[3]}));
   }
 
   TEST_CASE("a key outgrows its object, is cut and moved") {

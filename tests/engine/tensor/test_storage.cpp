@@ -49,6 +49,38 @@ TEST_SUITE("tensor") {
     }
   }
 
+  TEST_CASE("small blocks of any size lie apart, and keep what is written to them") {
+    std::vector<std::shared_ptr<Storage>> blocks;
+    for (std::size_t bytes = 0; bytes < 300; ++bytes) blocks.push_back(Storage::allocate(bytes));
+    for (const std::size_t bytes : {kPooled - 65, kPooled - 64, kPooled - 1, kPooled}) {
+      blocks.push_back(Storage::allocate(bytes));
+    }
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      std::memset(blocks[i]->data(), static_cast<int>(i % 251), blocks[i]->bytes());
+    }
+    // A neighbour gone, or written over, changes nothing.
+    for (std::size_t i = 0; i < blocks.size(); i += 2) blocks[i].reset();
+    for (std::size_t i = 1; i < blocks.size(); i += 2) {
+      CHECK(aligned(blocks[i]->data(), 64));
+      const auto* const bytes = static_cast<const unsigned char*>(blocks[i]->data());
+      CHECK(std::count(bytes, bytes + blocks[i]->bytes(), i % 251) ==
+            static_cast<std::ptrdiff_t>(blocks[i]->bytes()));
+    }
+  }
+
+  TEST_CASE("blocks of the pool are counted while they are held, small ones are not") {
+    const std::size_t before = blocks_in_use().bytes();
+    blocks_in_use().reset_peak();
+    {
+      const auto small = Storage::allocate(kPooled - 1), none = Storage::allocate(0);
+      CHECK(blocks_in_use().peak() == before);
+      const auto pooled = Storage::allocate(kPooled);
+      CHECK(blocks_in_use().bytes() == before + kPooled);
+    }
+    CHECK(blocks_in_use().bytes() == before);
+    CHECK(blocks_in_use().peak() == before + kPooled);
+  }
+
   TEST_CASE("block classes are at most an eighth too large but for whole huge pages") {
     for (std::size_t bytes = kPooled; bytes <= kHugePage; bytes += bytes / 7 + 1) {
       const std::size_t block = block_class(bytes);
@@ -169,6 +201,27 @@ TEST_SUITE("tensor") {
     }
     const Tensor other = full({1 << 20}, -1, i64);
     CHECK(view.to_vector<std::int64_t>() == std::vector<std::int64_t>{1000, 1001, 1002});
+  }
+
+  TEST_CASE("a view keeps a small tensor's memory, the last of many threads to let go frees it") {
+    Tensor view;
+    {
+      const Tensor t = arange(9, i64).split(0, {"i", "j"}, {3, 3});
+      view = t(1).slice(0, {}, {}, -1);
+    }
+    const Tensor other = full({9}, -1, i64);
+    CHECK(view.to_vector<std::int64_t>() == std::vector<std::int64_t>{5, 4, 3});
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([view] {
+        for (int round = 0; round < 200; ++round) {
+          Tensor mine = view.slice(0, round % 3, {});
+          if (mine(0).item<int>() != 5 - round % 3) std::abort();
+        }
+      });
+    }
+    view = Tensor();
+    for (std::thread& thread : threads) thread.join();
   }
 
   TEST_CASE("threads share the pool") {
