@@ -16,11 +16,14 @@ struct Pages {
 
 /// dot_product_attention of q (b, h, n, d) to the first `lengths` tokens of each sequence; under
 /// bottom_right query i stands at token lengths[b] - n + i. Entries of the table behind the length
-/// may be anything. The order of pages in memory does not change a bit. Pages are read through the
-/// table, where they lie: beside that it takes a list of where each token of each sequence begins,
-/// and where heads of pages have rows far apart or of 16 bits, the copies that
-/// dot_product_attention makes of such keys for many queries. Errors: as dot_product_attention;
-/// ShapeError naming what disagrees; ValueError, when evaluated, for a page that is not there.
+/// may be anything. The order of pages in memory does not change a bit. Pages of any size are read
+/// through the table, where they lie: beside that it takes a list of where each token of each
+/// sequence begins. Rows are queries times the heads that share keys. Copies, at most 32 MiB or one
+/// head at a time, which `explain` names: of rows whose elements lie apart, of 16-bit pages for
+/// more than 8 rows (2 without SIMD) or f64 queries, and of pages with one token, or tokens before
+/// heads, for 256 rows and more where 8 heads or more share them (docs/performance.md). Errors: as
+/// dot_product_attention; ShapeError naming what disagrees; ValueError, when evaluated, for a page
+/// that is not there.
 /// Source: Kwon et al., "Efficient memory management for large language model serving with
 /// PagedAttention", 2023.
 AttentionResult paged_attention(const Expr& q, const Pages& pages,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "../base/machine.h"
 #include "attend_axes.h"
@@ -31,10 +32,11 @@ struct AttendCut {
   std::int64_t piece_keys = 0;  // each of this many, whose states are merged
   bool copies_keys = false;     // first, where they do not lie well
   bool copies_values = false;
-  std::int64_t round = 0;   // batch positions whose copies are held at the same time
-  double copied_bytes = 0;  // of a round
-  double extra_bytes = 0;   // estimate: copies, tables, states, what a thread works in
-  double score_bytes = 0;   // that a tensor of scores would take
+  std::string_view why_copied;  // empty, or as explain says it: "whose rows lie apart"
+  std::int64_t round = 0;       // batch positions whose copies are held at the same time
+  double copied_bytes = 0;      // of a round
+  double extra_bytes = 0;       // estimate: copies, tables, states, what a thread works in
+  double score_bytes = 0;       // that a tensor of scores would take
 
   /// Are pieces tasks of their own where this many batch positions are at hand? The bits are the
   /// same if not.

@@ -186,11 +186,11 @@ std::string streamed_text(std::size_t number, const Attend& step, const Estimate
   text += fmt::format(", {} {}, about {} extra\n", cut.tasks(), cut.tasks() == 1 ? "task" : "tasks",
                       scaled(cut.extra_bytes, "B"));
   if (cut.copies_keys || cut.copies_values) {
-    text += fmt::format("{}copies of {}, {} at a time\n", name,
+    text += fmt::format("{}copies of {} {}, {} at a time\n", name,
                         !cut.copies_values ? "keys"
                         : !cut.copies_keys ? "values"
                                            : "keys and values",
-                        scaled(cut.copied_bytes, "B"));
+                        cut.why_copied, scaled(cut.copied_bytes, "B"));
   }
   if (has_mask(step)) {
     const VisibleShare visible = visible_part(step, known);

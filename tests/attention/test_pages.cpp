@@ -83,8 +83,10 @@ bool same_bits(const Tensor& a, const Tensor& b) {
   return a.astype(f64).to_vector<double>() == b.astype(f64).to_vector<double>();
 }
 
-/// As one pass through the table: right, and to the bit what keys and values in order give.
-void check_pages(const PagedArrays& x, DType dtype, DType stored, const AttentionOptions& options) {
+/// As one pass through the table: right, and to the bit what keys and values in order give. Nothing
+/// is copied but `copied`, as the plan puts it.
+void check_pages(const PagedArrays& x, DType dtype, DType stored, const AttentionOptions& options,
+                 const std::string& copied = "") {
   CAPTURE(x.n.size);
   CAPTURE(x.n.queries);
   CAPTURE(name_of(dtype));
@@ -94,6 +96,12 @@ void check_pages(const PagedArrays& x, DType dtype, DType stored, const Attentio
   const std::string plan = explain({output});
   CHECK_MESSAGE(plan.find(kBothTaken) != std::string::npos, plan);
   CHECK_MESSAGE(plan.find("  take  ") == std::string::npos, plan);
+  if (!copied.empty()) {
+    CHECK_MESSAGE(plan.find(copied) != std::string::npos, plan);
+  } else if (dtype == stored || (dtype == f32 && x.n.queries * x.n.heads <= 2 * x.n.groups)) {
+    // Many rows take 16-bit keys widened, in pages or not.
+    CHECK_MESSAGE(plan.find("copies of ") == std::string::npos, plan);
+  }
   const Tensor got = eval(output);
   const double bound = dtype == f32 ? 4e-6 : 1e-13;
   CHECK(worst_error(got, x.oracle(stored, options).output) <= bound);
@@ -126,6 +134,61 @@ TEST_SUITE("attention") {
     }
   }
 
+  TEST_CASE("pages of every size, one or more to a sequence") {
+    for (const I size : {1, 2, 8, 15, 16, 17, 127, 128, 255, 256, 257, 512, 1024}) {
+      for (const I blocks : {1, 2, 3}) {
+        const I all = blocks * size;
+        if (all == 1) continue;  // one key is no stream
+        for (const I queries : {1, 6}) {
+          const PagedArrays x({.queries = queries,
+                               .blocks = blocks,
+                               .size = size,
+                               .lengths = {all, (all + 1) / 2, 0, all}});
+          check_pages(x, f32, f32, {});
+          check_pages(x, f64, f64, {.causal = bottom_right});
+          if (queries == 1) check_pages(x, f32, bf16, {});
+        }
+      }
+    }
+  }
+
+  TEST_CASE("many queries read pages of every size where they lie") {
+    for (const I size : {1, 2, 16, 255, 256, 300}) {
+      const I blocks = (299 + size) / size, all = blocks * size;
+      const PagedArrays x({.queries = 256, .blocks = blocks, .size = size, .lengths = {all, 257}});
+      check_pages(x, f32, f32, {.causal = bottom_right});
+      check_pages(x, f64, f64, {});
+    }
+  }
+
+  TEST_CASE("pages of one token whose rows meet in the cache are copied, for many queries alone") {
+    const auto pages = [](I queries, I size, I groups) {
+      return PagedArrays({.heads = groups,
+                          .groups = groups,
+                          .queries = queries,
+                          .blocks = 40 / size,
+                          .size = size,
+                          .width = 16,
+                          .values = 16,
+                          .lengths = {40, 29}});
+    };
+    const char* const copied = "copies of keys and values whose rows meet in the cache, ";
+    check_pages(pages(1040, 1, 8), f32, f32, {.causal = bottom_right}, copied);
+    check_pages(pages(1040, 1, 8), f64, f64, {}, copied);
+    check_pages(pages(1040, 1, 4), f32, f32, {});
+    check_pages(pages(1040, 2, 8), f32, f32, {});
+    check_pages(pages(255, 1, 8), f32, f32, {});
+    check_pages(pages(1, 1, 8), f64, f64, {});
+  }
+
+  TEST_CASE("one key in all is taken, and the plan says why") {
+    const PagedArrays x({.queries = 3, .blocks = 1, .size = 1, .lengths = {1, 1, 0}});
+    const Expr output = paged_attention(to_tensor(x.q, f64), x.pages(f64)).output;
+    const std::string plan = explain({output});
+    CHECK_MESSAGE(plan.find("so few scores (one key") != std::string::npos, plan);
+    CHECK(worst_error(Tensor(output), x.oracle(f64, {}).output) <= 1e-13);
+  }
+
   TEST_CASE("pages in 16-bit floats, and tables of every integer type") {
     const PageSizes sizes{.blocks = 6, .lengths = {96, 41}};
     for (const DType stored : {f16, bf16}) {
@@ -147,7 +210,7 @@ TEST_SUITE("attention") {
     }
   }
 
-  TEST_CASE("pages long enough for pieces of keys, queries enough for copies of far ones") {
+  TEST_CASE("pages long enough for pieces of keys, and many queries") {
     const PagedArrays few(
         {.heads = 8, .blocks = 130, .width = 64, .values = 64, .lengths = {2077, 1040}});
     check_pages(few, f32, f32, {});
@@ -182,20 +245,24 @@ TEST_SUITE("attention") {
   }
 
   TEST_CASE("one plan for other tables, with logsumexp") {
-    const PagedArrays x({.queries = 2, .blocks = 6, .lengths = {96, 41}});
-    const Pages pages = x.pages(f32);
-    const Expr table = input(i32, {2, dyn("blocks")}), lengths = input(i64, {2});
-    const AttentionResult r =
-        paged_attention(to_tensor(x.q, f32), {pages.keys, pages.values, table, lengths});
-    const Compiled f = compile({table, lengths}, {r.output, r.logsumexp});
-    for (const I blocks : {6, 3, 6}) {
-      PagedArrays other = x;
-      for (I& length : other.n.lengths) length = std::min(length, blocks * 16);
-      const Tensor entries = Tensor(pages.table).slice(1, 0, blocks);
-      const OracleResult want = other.oracle(f32, {});
-      const std::vector<Tensor> got = f({entries, other.lengths()});
-      CHECK(worst_error(got[0], want.output) <= 4e-6);
-      CHECK(worst_error(got[1], want.logsumexp) <= 4e-6);
+    for (const I size : {1, 16, 256}) {
+      CAPTURE(size);
+      const PagedArrays x(
+          {.queries = 2, .blocks = 6, .size = size, .lengths = {6 * size, 5 * size / 2}});
+      const Pages pages = x.pages(f32);
+      const Expr table = input(i32, {2, dyn("blocks")}), lengths = input(i64, {2});
+      const AttentionResult r =
+          paged_attention(to_tensor(x.q, f32), {pages.keys, pages.values, table, lengths});
+      const Compiled f = compile({table, lengths}, {r.output, r.logsumexp});
+      for (const I blocks : {6, 3, 6}) {
+        PagedArrays other = x;
+        for (I& length : other.n.lengths) length = std::min(length, blocks * size);
+        const Tensor entries = Tensor(pages.table).slice(1, 0, blocks);
+        const OracleResult want = other.oracle(f32, {});
+        const std::vector<Tensor> got = f({entries, other.lengths()});
+        CHECK(worst_error(got[0], want.output) <= 4e-6);
+        CHECK(worst_error(got[1], want.logsumexp) <= 4e-6);
+      }
     }
   }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../../engine/kernel/kernels.h"
+#include "../../../engine/plan/attend_cut.h"
 #include "attend_case.h"
 #include "loop_offsets.h"
 
@@ -97,6 +98,9 @@ void check_taken(const TakenSizes& n, bool keys, bool values) {
   }
   for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
     CAPTURE(kernels->target.name);
+    const plan::AttendCut cut = plan::cut_attend(taken.step, kernels->target);
+    CHECK_FALSE((cut.copies_keys && keys));
+    CHECK_FALSE((cut.copies_values && values));
     for (AttendCase<T>* each : {&attend, &taken}) {
       each->clear(3);
       each->run(*kernels);
@@ -110,6 +114,16 @@ void check_taken(const TakenSizes& n, bool keys, bool values) {
 }  // namespace
 
 TEST_SUITE("exec") {
+  TEST_CASE("attend: pages of every size give the bits of keys in order") {
+    for (const std::int64_t size : {1, 2, 8, 16, 128, 255, 256, 512, 1024}) {
+      for (const std::int64_t rows : {1, 5, 256}) {
+        const std::int64_t blocks = (size + 63) / size;
+        check_taken<float>({2, 2, rows, blocks, size}, true, true);
+        check_taken<double>({1, 2, rows, blocks, size}, true, true);
+      }
+    }
+  }
+
   TEST_CASE("attend: keys and values in pages give the bits of those in order") {
     for (const std::int64_t rows : {1, 3, 16, 70, 300}) {
       for (const TakenSizes& n : std::vector<TakenSizes>{

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "../../../engine/plan/attend_cut.h"
@@ -101,6 +102,39 @@ TEST_SUITE("plan") {
     CHECK_FALSE(plan::cut_attend(step, kTarget).copies_values);
     step.axes[1].size = 200;
     CHECK_FALSE(plan::cut_attend(step, kTarget).copies_keys);
+  }
+  TEST_CASE("attend cut: rows behind a table are copied only where many tiles wait for one set") {
+    for (const auto& [keys, heads] : {std::pair{f32, 8}, {bf16, 8}, {f32, 4}, {f32, 9}}) {
+      for (const std::int64_t size : {1, 2, 16, 128, 255, 256, 512, 1024}) {
+        for (const std::int64_t rows : {1, 8, 9, 256, 5000}) {
+          CAPTURE(size);
+          CAPTURE(rows);
+          plan::Builder builder(kTarget);
+          const std::int64_t blocks = 1024 / size + 1;
+          plan::Attend step = attend_step(builder, 2, rows, blocks * size, keys);
+          const plan::Operand table = builder.add_input(i32, contiguous({2, blocks}));
+          // Rows of pages of one token lie apart, at 2 KiB (keys) and 1 KiB with eight heads.
+          for (const auto& [taken, width] : {std::pair{&step.k_taken, 64}, {&step.v_taken, 32}}) {
+            *taken = plan::TakenRows{table, heads * size * width, {blocks, 0, 0}, {}};
+            (*taken)->parts = {{2, blocks, 0, 1}, {2, size, width, 0}};
+          }
+          for (plan::ScoreAxis& axis : step.axes) {
+            if (axis.role != Role::row) axis.k = axis.v = 0;
+          }
+          const plan::AttendCut cut = plan::cut_attend(step, kTarget);
+          const bool widened = keys == bf16 && rows > 8;
+          const bool meet = heads == 8 && size == 1 && rows >= 256;
+          CHECK(cut.copies_keys == (widened || meet));
+          CHECK(cut.copies_values == (widened || meet));
+          CHECK((cut.copied_bytes > 0) == (widened || meet));
+          CHECK(cut.why_copied == (widened ? "of another type"
+                                   : meet  ? "whose rows meet in the cache"
+                                           : ""));
+          // A state, and two lists of offsets for each entry of the batch.
+          if (!widened && !meet) CHECK(cut.extra_bytes < 2.0 * 2 * blocks * size * 8 + (64 << 10));
+        }
+      }
+    }
   }
   TEST_CASE("attend cut: nothing to do") {
     CHECK(cut_of(0, 4, 100).tasks() == 0);
