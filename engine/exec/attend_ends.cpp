@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What states of rows start from and what is written of them besides the output.
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -8,18 +7,6 @@
 #include "attend_fold.h"
 
 namespace einkern::exec {
-
-template <class T>
-void AttendFold<T>::start_again() {
-  // The reference of rows that have seen no key: any visible score then sends the block through
-  // raise_references, and -inf minus it is still -inf.
-  constexpr T kNoReference = std::numeric_limits<T>::lowest();
-  empty_ = true;
-  filled_ = 0;
-  parts_.clear();
-  std::fill_n(state_.reference, width(), kNoReference);
-  std::fill_n(state_.total, width(), 0.0);
-}
 
 template <class T>
 void start_from_sinks(const AttendShared<T>& shared, std::int64_t batch, std::int64_t row,
@@ -72,8 +59,6 @@ T unit_of(const AttendShared<T>& shared, T reference, double total) {
   return static_cast<T>(1 / total);
 }
 
-template void AttendFold<float>::start_again();
-template void AttendFold<double>::start_again();
 template float unit_of(const AttendShared<float>&, float, double);
 template double unit_of(const AttendShared<double>&, double, double);
 template void start_from_sinks(const AttendShared<float>&, std::int64_t, std::int64_t, std::int64_t,

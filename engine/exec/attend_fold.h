@@ -2,6 +2,7 @@
 // The fold over keys of one tile of rows: a state, boxes of keys added to it, states merged.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <limits>
@@ -84,7 +85,7 @@ class AttendFold {
   void start(std::int64_t batch, std::int64_t row, std::int64_t rows, const StoredKeys& keys,
              const StoredKeys& next, bool with_sinks);
   /// Starts from nothing once more, over the same rows.
-  void start_again();  // attend_ends.cpp
+  void start_again();
   /// Skip products of hidden keys one by one, where values are not finite.
   void select_visible() { selecting_ = true; }
   /// Adds keys first .. last - 1 of the segments.
@@ -177,6 +178,18 @@ class AttendFold {
     std::int64_t first = 0, count = 0;
   } expected_;
 };
+
+template <class T>
+void AttendFold<T>::start_again() {
+  // The reference of rows that have seen no key: any visible score then sends the block through
+  // raise_references, and -inf minus it is still -inf.
+  constexpr T kNoReference = std::numeric_limits<T>::lowest();
+  empty_ = true;
+  filled_ = 0;
+  parts_.clear();
+  std::fill_n(state_.reference, width(), kNoReference);
+  std::fill_n(state_.total, width(), 0.0);
+}
 
 extern template class AttendFold<float>;
 extern template class AttendFold<double>;
