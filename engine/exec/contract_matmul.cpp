@@ -106,7 +106,7 @@ class PackedProduct {
 
   /// A box of an operand as the kernel reads it.
   struct Box {
-    const T* data;
+    const T* data = nullptr;
     std::int64_t stride = 0;  // 0: packed
   };
 
@@ -262,26 +262,23 @@ class PackedProduct {
                                            : ready_a(box, k_at, own_offset, scratch);
             for (std::int64_t i = 0; i < round; ++i) {
               const std::int64_t at = (start + i) % round, other = first + at;
-              if (!pack_shared) {
-                if (by_columns) {
-                  multiply(other, box, k_at, plain_a(other, k_at, shared_offset), own_box, c,
-                           scratch);
-                } else {
-                  multiply(box, other, k_at, own_box, plain_b(other, k_at, shared_offset), c,
-                           scratch);
-                }
-                continue;
-              }
-              const std::int64_t slot = first_slot + at * k_boxes + k_at - k_first;
-              T* const theirs = packed + slot * box_size;
-              packing.once(slot, [&] {
-                shared.pack(functions_, k, other, k_at, shared_offset, scratch.lanes, scratch.steps,
-                            theirs);
-              });
-              if (by_columns) {
-                multiply(other, box, k_at, {theirs}, own_box, c, scratch);
+              Box shared_box;
+              if (pack_shared) {
+                const std::int64_t slot = first_slot + at * k_boxes + k_at - k_first;
+                T* const theirs = packed + slot * box_size;
+                packing.once(slot, [&] {
+                  shared.pack(functions_, k, other, k_at, shared_offset, scratch.lanes,
+                              scratch.steps, theirs);
+                });
+                shared_box = {theirs};
               } else {
-                multiply(box, other, k_at, own_box, {theirs}, c, scratch);
+                shared_box = by_columns ? plain_a(other, k_at, shared_offset)
+                                        : plain_b(other, k_at, shared_offset);
+              }
+              if (by_columns) {
+                multiply(other, box, k_at, shared_box, own_box, c, scratch);
+              } else {
+                multiply(box, other, k_at, own_box, shared_box, c, scratch);
               }
             }
           }
