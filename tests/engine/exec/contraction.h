@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../../../engine/exec/frame.h"
+#include "guarded.h"
 #include "loop_offsets.h"
 
 namespace einkern::test {
@@ -27,7 +28,8 @@ struct Look {
 template <class T>
 struct Contraction {
   plan::Contract step;
-  std::vector<T> a, b, c;
+  std::vector<T, Guarded<T>> a, b;  // a read behind them is a fault
+  std::vector<T> c;
 
   static constexpr T kUntouched = static_cast<T>(-77);
 
@@ -138,7 +140,7 @@ struct Contraction {
   }
 
   static std::int64_t place(const std::vector<Loops*>& groups, StrideOf stride, const Look& look,
-                            std::mt19937& random, std::vector<T>& memory) {
+                            std::mt19937& random, auto& memory) {
     std::vector<Loop*> loops;
     for (Loops* group : groups) {
       for (Loop& loop : *group) loops.push_back(&loop);
@@ -156,7 +158,7 @@ struct Contraction {
     return first;
   }
 
-  static void fill(std::vector<T>& memory, std::mt19937& random) {
+  static void fill(auto& memory, std::mt19937& random) {
     if constexpr (std::is_integral_v<T>) {
       for (T& x : memory) x = static_cast<T>(random() % 2001) - 1000;
     } else {

@@ -63,7 +63,7 @@ Contraction<T> contraction_of(const std::vector<Axis>& axes, const std::string& 
     return result;
   };
   Contraction<T> result({}, loops(m), loops(n), loops(k), Look{.shuffle = false}, random);
-  const auto place = [&](const std::string& term, StrideOf stride, std::vector<T>& memory,
+  const auto place = [&](const std::string& term, StrideOf stride, auto& memory,
                          std::int64_t& offset) {
     std::int64_t total = 1;
     for (std::size_t i = term.size(); i-- > 0;) {
