@@ -53,16 +53,22 @@ class OffsetList {
   std::optional<ScratchBlock> block_;
 };
 
+/// What boxes should be like.
+struct BoxRules {
+  std::int64_t line = 1;      // elements of a cache line
+  std::int64_t target = 1;    // positions wanted
+  std::int64_t multiple = 1;  // ends inside the innermost loop, and inside one of unit stride
+  std::int64_t panel = 1;     // positions that are computed together, whether all are there or not
+};
+
 /// A group of loops cut into a grid of boxes. Boxes, not intervals of the flattened group: whole
 /// lines of every tensor fit into one box even where their unit strides lie along different labels.
 class Boxes {
  public:
-  /// Boxes of about `target` positions: first a run of the unit-stride loop of each tensor in
-  /// `units` (one to four lines of `line` elements), then inner loops as far as they fit. Ends
-  /// inside a loop are multiples of `multiple` where that does not make boxes uneven. A function of
-  /// its arguments only.
-  Boxes(const plan::Loops& loops, std::initializer_list<StrideOf> units, std::int64_t line,
-        std::int64_t target, std::int64_t multiple);
+  /// First a run of the unit-stride loop of each tensor in `units` (one to four lines), then inner
+  /// loops as far as they fit; outer ones up to 9/4 of the target where that fills panels. A
+  /// function of its arguments only.
+  Boxes(const plan::Loops& loops, std::initializer_list<StrideOf> units, const BoxRules& rules);
 
   std::int64_t count() const noexcept { return count_; }
   /// Positions of the largest box.

@@ -24,10 +24,12 @@ struct Blocking {
   Blocking(const plan::Contract& step, const Target& target)
       : mr(sizeof(T) == 4 ? target.mr_f32 : target.mr_f64),
         nr(sizeof(T) == 4 ? target.nr_f32 : target.nr_f64),
-        k(step.k, {&plan::Loop::a, &plan::Loop::b}, kLine,
-          sizeof(T) == 4 ? target.kc_f32 : target.kc_f64, kLine),
-        m(step.m, {&plan::Loop::a}, kLine, 1, 1),
-        n(step.n, {&plan::Loop::b}, kLine, 1, 1),
+        k(step.k, {&plan::Loop::a, &plan::Loop::b},
+          {.line = kLine,
+           .target = sizeof(T) == 4 ? target.kc_f32 : target.kc_f64,
+           .multiple = kLine}),
+        m(step.m, {&plan::Loop::a}, {.line = kLine}),
+        n(step.n, {&plan::Loop::b}, {.line = kLine}),
         batch(extent(step.batch)) {
     const bool scattered = std::any_of(step.n.begin(), step.n.end(), [](const plan::Loop& loop) {
       return loop.b == 1 && loop.c != 1;
@@ -51,8 +53,9 @@ struct Blocking {
     cut = blocks.cut;
     pack_a = blocks.pack_a || cut == Cut::sums;
     pack_b = blocks.pack_b || cut == Cut::sums;
-    m = Boxes(step.m, {&plan::Loop::a}, kLine, blocks.mc, 1);
-    n = Boxes(step.n, {&plan::Loop::c, &plan::Loop::b}, kLine, blocks.nc, nr);
+    m = Boxes(step.m, {&plan::Loop::a}, {.line = kLine, .target = blocks.mc});
+    n = Boxes(step.n, {&plan::Loop::c, &plan::Loop::b},
+              {.line = kLine, .target = blocks.nc, .multiple = nr, .panel = nr});
   }
 
   /// Whether a box of b must be packed: tiles read whole vectors.

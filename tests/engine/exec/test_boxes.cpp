@@ -9,6 +9,7 @@
 
 using namespace einkern;
 using exec::Boxes;
+using exec::BoxRules;
 using plan::Loop;
 using plan::Loops;
 
@@ -23,7 +24,8 @@ std::vector<std::int64_t> all_offsets(const Loops& loops, exec::StrideOf stride)
 }
 
 void check_boxes(const Loops& loops, std::int64_t target, std::int64_t multiple) {
-  const Boxes boxes(loops, {&Loop::c, &Loop::b}, 16, target, multiple);
+  const Boxes boxes(loops, {&Loop::c, &Loop::b},
+                    {.line = 16, .target = target, .multiple = multiple, .panel = multiple});
   std::vector<std::int64_t> covered;
   std::int64_t largest = 0;
   for (std::int64_t box = 0; box < boxes.count(); ++box) {
@@ -69,10 +71,21 @@ TEST_SUITE("exec") {
   TEST_CASE("a box holds a run of both unit strides, however far apart their labels are") {
     // An interval of 1024 positions would lie within one row of the inner label.
     const Loops loops = {{.size = 2048, .b = 1, .c = 2048}, {.size = 2048, .b = 2048, .c = 1}};
-    const Boxes boxes(loops, {&Loop::c, &Loop::b}, 16, 1024, 32);
+    const Boxes boxes(loops, {&Loop::c, &Loop::b},
+                      {.line = 16, .target = 1024, .multiple = 32, .panel = 32});
     CHECK(boxes.unit(0, &Loop::c).size >= 16);
     CHECK(boxes.unit(0, &Loop::b).size >= 16);
     CHECK(boxes.largest() <= 1024 + 1024 / 4);
+  }
+
+  TEST_CASE("a box takes as many of an outer loop as fill its panels") {
+    // 72 positions leave a panel of 32 half empty, four times 72 leave none.
+    const Loops loops = {{.size = 60, .b = 5000, .c = 72}, {.size = 72, .b = 1, .c = 1}};
+    const BoxRules rules{.line = 16, .target = 128, .multiple = 32, .panel = 32};
+    CHECK(Boxes(loops, {&Loop::c, &Loop::b}, rules).largest() == 288);
+    // Where nothing is padded, the target counts: seven times 72, and not 16 times.
+    const BoxRules unpadded{.line = 16, .target = 512, .multiple = 16};
+    CHECK(Boxes(loops, {&Loop::b}, unpadded).largest() == 504);
   }
 
   TEST_CASE("offsets of a position and of all positions agree") {
