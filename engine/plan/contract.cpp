@@ -108,9 +108,6 @@ constexpr double kStreamedSum = 512, kStreamedRows = 1 << 20;
 constexpr double kStreamedColumns = 288;
 /// Smallest output worth its own tasks.
 constexpr double kStreamedOutput = 2 << 20;
-/// Elements read for every one written, where reads are transposed: at 1.7 packed matrices take 59
-/// ms, streaming 64 (afbce,df->edcba of TCCG on AVX-512); at 1.2 streaming takes half the time.
-constexpr double kMostTransposed = 1.5;
 /// Where arithmetic takes longer than this many times as long as memory, it is arithmetic that
 /// counts, and the tiles of packed matrices are better at that.
 constexpr double kMostArithmetic = 3;
@@ -134,9 +131,6 @@ bool is_streamed(const Contract& contract, const Target& target) {
   if (far && (m.size() != 1 || k.size() != 1 || k[0].a != 1 || columns > kStreamedColumns)) {
     return false;
   }
-  // Transposed reads from far rows go no faster for being streamed; only the writes gain.
-  const bool across = n.back().b != 1 && std::any_of(n.begin(), n.end(), unit_b);
-  if (across && (rows + columns) * sum > kMostTransposed * rows * columns) return false;
   const double peak = contract.c.dtype == DType::f32 ? target.peak_f32 : target.peak_f64;
   const double memory = (rows + columns) * sum * bytes / target.read_bandwidth +
                         rows * columns * bytes / target.write_bandwidth;

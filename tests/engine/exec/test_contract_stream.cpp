@@ -128,6 +128,10 @@ TEST_SUITE("exec") {
     // Whole lines, a run that continues in another label, ragged runs with joined rows.
     check<float>({{'a', 48}, {'b', 3}, {'c', 13}, {'e', 21}, {'k', 6}}, "kc", "abke", "ecba");
     check<float>({{'a', 24}, {'b', 5}, {'c', 10}, {'e', 18}, {'k', 7}}, "kc", "akbe", "ecba");
+    check<float>({{'a', 16}, {'b', 9}, {'c', 7}, {'d', 10}, {'e', 33}, {'k', 6}}, "kd", "akbce",
+                 "edcba");
+    check<double>({{'a', 8}, {'b', 4}, {'c', 7}, {'d', 10}, {'e', 19}, {'k', 6}}, "kd", "akbce",
+                  "edcba");
     check<float>({{'a', 40}, {'b', 11}, {'d', 3}, {'e', 17}, {'k', 5}}, "kb", "daek", "edba");
     check<double>({{'a', 20}, {'b', 11}, {'d', 3}, {'e', 9}, {'k', 5}}, "kb", "dake", "edba");
   }
