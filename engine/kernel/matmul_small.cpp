@@ -118,7 +118,7 @@ class MatricesAhead {
  public:
   /// `steps` of all tiles. Knows nothing where matrices do not make up rows.
   MatricesAhead(const SmallBlock<T>& s, std::int64_t steps) {
-    if (s.ahead <= 0 || steps == 0 || (s.a_step != 1 && s.a_row != 1)) return;
+    if (s.ahead <= 0 || (s.a_step != 1 && s.a_row != 1)) return;
     const bool turned = s.a_step != 1;
     const bool known = turned ? add(rows_[0], s.a, s, s.a_entry, s.steps, s.a_step, s.rows)
                               : add(rows_[0], s.a, s, s.a_entry, s.rows, s.a_row, s.steps);
