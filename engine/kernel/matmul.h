@@ -112,7 +112,8 @@ struct LanePack {
 };
 
 /// c[e c_entry + i c_row + j] = sum_p a[e a_entry + i a_row + p a_step] b[e b_entry + p b_step + j]
-/// for e < count: many small products whose columns are neighbours in memory.
+/// for e < count: many small products whose columns are neighbours in memory. Meanwhile memory may be
+/// asked for the `ahead` matrices that follow these.
 template <class T>
 struct SmallBlock {
   const T* a = nullptr;
@@ -121,7 +122,7 @@ struct SmallBlock {
   std::int64_t a_entry = 0, a_row = 0, a_step = 0;
   std::int64_t b_entry = 0, b_step = 0;
   std::int64_t c_entry = 0, c_row = 0;
-  std::int64_t rows = 0, columns = 0, steps = 0, count = 0;
+  std::int64_t rows = 0, columns = 0, steps = 0, count = 0, ahead = 0;
 };
 
 /// c[r c_row + i] = a[r a_row + i a_step] b[r b_row + i b_step] for r < rows, i < columns.

@@ -109,6 +109,79 @@ HWY_INLINE void prefetch_next(const SmallBlock<T>& s, const T* a, const T* b, st
   prefetch_matrix(b, ahead * s.b_entry, s.steps, s.b_step, s.columns);
 }
 
+/// Asks the matrices that follow a block into L2 while it is multiplied: some lines with every
+/// step, in order of address where rows of many matrices are neighbours. Asked for matrix by
+/// matrix, with nothing to do meanwhile, products of 17 x 17 apart by rows took 5.9 ms, not 3.1, on
+/// an EPYC.
+template <class T>
+class MatricesAhead {
+ public:
+  /// `steps` of all tiles. Knows nothing where matrices do not make up rows.
+  MatricesAhead(const SmallBlock<T>& s, std::int64_t steps) {
+    if (s.ahead <= 0 || (s.a_step != 1 && s.a_row != 1)) return;
+    const bool turned = s.a_step != 1;
+    const bool known = turned ? add(rows_[0], s.a, s, s.a_entry, s.steps, s.a_step, s.rows)
+                              : add(rows_[0], s.a, s, s.a_entry, s.rows, s.a_row, s.steps);
+    if (!known || !add(rows_[1], s.b, s, s.b_entry, s.steps, s.b_step, s.columns)) return;
+    const std::int64_t lines = rows_[0].count * rows_[0].lines + rows_[1].count * rows_[1].lines;
+    at_once_ = (lines + steps - 1) / steps;
+    begin_row();
+  }
+
+  bool known() const { return at_once_ != 0; }
+
+  HWY_INLINE void fetch() {
+    for (std::int64_t i = 0; i < at_once_; ++i) {
+      constexpr int kRead = 0, kSecondLevel = 2;
+      __builtin_prefetch(reinterpret_cast<const void*>(at_), kRead, kSecondLevel);
+      at_ += kBytes;
+      if (--left_ == 0) next_row();
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kBytes = 64, kSize = sizeof(T);
+  /// Addresses, never pointers: prefetches may leave the tensor.
+  struct Rows {
+    std::uintptr_t first = 0;
+    std::int64_t count = 0, bytes = 0, lines = 0;  // rows, from one to the next, of each
+  };
+
+  /// The rows of one operand, if its matrices are neighbours row by row, or as a whole.
+  static bool add(Rows& to, const T* from, const SmallBlock<T>& s, std::int64_t entry,
+                  std::int64_t rows, std::int64_t row, std::int64_t columns) {
+    if (entry == rows * columns && (rows == 1 || row == columns)) {
+      columns = entry;
+      rows = 1;
+    }
+    if (entry != columns) return false;
+    to = {reinterpret_cast<std::uintptr_t>(from) +
+              static_cast<std::uintptr_t>(s.count * entry * kSize),
+          rows, row * kSize, s.ahead * columns * kSize / kBytes + 1};
+    return true;
+  }
+  void begin_row() {
+    const Rows& rows = rows_[operand_];
+    left_ = rows.lines;
+    at_ = rows.first + static_cast<std::uintptr_t>(row_ * rows.bytes);
+  }
+  void next_row() {
+    if (++row_ == rows_[operand_].count) {
+      row_ = 0;
+      if (++operand_ == 2) {
+        at_once_ = 0;
+        return;
+      }
+    }
+    begin_row();
+  }
+
+  Rows rows_[2];
+  int operand_ = 0;
+  std::int64_t row_ = 0, left_ = 0, at_once_ = 0;
+  std::uintptr_t at_ = 0;
+};
+
 /// Whole matrices in one register: lane (e, i, j) of c is a sum over p of lanes (e, i, p) of a and
 /// (e, p, j) of b.
 template <class D, class T>
@@ -262,7 +335,8 @@ void rows_of_matrices(const SmallBlock<T>& s, std::int64_t at_once) {
 
 /// A tile of R rows and C vectors of columns, the last of them `last` lanes.
 template <int R, int C, class D, class T>
-void small_tile(const SmallBlock<T>& s, const T* a, const T* b, T* c, const Part<D>& last) {
+void small_tile(const SmallBlock<T>& s, const T* a, const T* b, T* c, const Part<D>& last,
+                MatricesAhead<T>& ahead) {
   using V = hn::VFromD<D>;
   const D d;
   constexpr std::int64_t N = kLanesOf<D>;
@@ -273,6 +347,7 @@ void small_tile(const SmallBlock<T>& s, const T* a, const T* b, T* c, const Part
     for (int v = 0; v < C; ++v) sum[r][v] = hn::Zero(d);
   }
   for (std::int64_t p = 0; p < s.steps; ++p, a += s.a_step, b += s.b_step) {
+    ahead.fetch();
     V columns[C];
     HWY_UNROLL(2)
     for (int v = 0; v < C; ++v) {
@@ -301,24 +376,24 @@ void small_tile(const SmallBlock<T>& s, const T* a, const T* b, T* c, const Part
 
 template <int C, class D, class T>
 HWY_INLINE void small_rows(std::int64_t rows, const SmallBlock<T>& s, const T* a, const T* b, T* c,
-                           const Part<D>& last) {
+                           const Part<D>& last, MatricesAhead<T>& ahead) {
   switch (rows) {
     case 1:
-      return small_tile<1, C>(s, a, b, c, last);
+      return small_tile<1, C>(s, a, b, c, last, ahead);
     case 2:
-      return small_tile<2, C>(s, a, b, c, last);
+      return small_tile<2, C>(s, a, b, c, last, ahead);
     case 3:
-      return small_tile<3, C>(s, a, b, c, last);
+      return small_tile<3, C>(s, a, b, c, last, ahead);
     case 4:
-      return small_tile<4, C>(s, a, b, c, last);
+      return small_tile<4, C>(s, a, b, c, last, ahead);
     case 5:
-      return small_tile<5, C>(s, a, b, c, last);
+      return small_tile<5, C>(s, a, b, c, last, ahead);
     case 6:
-      return small_tile<6, C>(s, a, b, c, last);
+      return small_tile<6, C>(s, a, b, c, last, ahead);
     case 7:
-      return small_tile<7, C>(s, a, b, c, last);
+      return small_tile<7, C>(s, a, b, c, last, ahead);
     default:
-      return small_tile<8, C>(s, a, b, c, last);
+      return small_tile<8, C>(s, a, b, c, last, ahead);
   }
 }
 
@@ -329,20 +404,22 @@ void one_by_one(const SmallBlock<T>& s) {
   // Two vectors of columns: sums, columns and a factor in 16 registers, or in 32.
   constexpr std::int64_t kRows = HWY_TARGET == HWY_AVX3 ? 8 : 6;
   const std::int64_t tiles = (s.rows + kRows - 1) / kRows;
-  const std::int64_t ahead = entries_ahead(s);
+  const std::int64_t entries = entries_ahead(s);
+  MatricesAhead<T> ahead(s, s.count * ((s.columns + 2 * N - 1) / (2 * N)) * tiles * s.steps);
+  const bool known = ahead.known();
   for (std::int64_t e = 0; e < s.count; ++e) {
     const T *a = s.a + e * s.a_entry, *b = s.b + e * s.b_entry;
     T* const c = s.c + e * s.c_entry;
-    prefetch_next(s, a, b, ahead);
+    if (!known) prefetch_next(s, a, b, entries);
     for (std::int64_t j = 0; j < s.columns; j += 2 * N) {
       const std::int64_t columns = std::min(2 * N, s.columns - j);
       const Part<D> last(columns > N ? columns - N : columns);
       for (std::int64_t t = 0; t < tiles; ++t) {
         const std::int64_t i = t * s.rows / tiles, rows = (t + 1) * s.rows / tiles - i;
         if (columns > N) {
-          small_rows<2>(rows, s, a + i * s.a_row, b + j, c + i * s.c_row + j, last);
+          small_rows<2>(rows, s, a + i * s.a_row, b + j, c + i * s.c_row + j, last, ahead);
         } else {
-          small_rows<1>(rows, s, a + i * s.a_row, b + j, c + i * s.c_row + j, last);
+          small_rows<1>(rows, s, a + i * s.a_row, b + j, c + i * s.c_row + j, last, ahead);
         }
       }
     }

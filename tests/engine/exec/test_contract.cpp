@@ -66,6 +66,31 @@ void check_streamed(const Loops& batch, const Loops& m, const Loops& n, const Lo
   }
 }
 
+/// Rows of all matrices side by side, the batch label between those of the matrices.
+template <class T>
+void check_interleaved(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
+  CAPTURE(m);
+  CAPTURE(n);
+  std::mt19937 random(21);
+  Contraction<T> contraction(loops_of({batch}), loops_of({m}), loops_of({n}), loops_of({k}),
+                             Look{.shuffle = false}, random);
+  plan::Contract& step = contraction.step;
+  step.regime = Regime::small_batched;
+  step.batch[0].a = k, step.batch[0].b = step.batch[0].c = n;
+  step.m[0].a = batch * k, step.m[0].c = batch * n;
+  step.k[0].a = 1, step.k[0].b = batch * n;
+  step.n[0].b = step.n[0].c = 1;
+  const auto answers = contraction.answers();
+  for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
+    CAPTURE(name(kernels));
+    with_threads([&](int) {
+      contraction.clear();
+      contraction.run(*kernels);
+      CHECK(contraction.worst(answers) <= 1);
+    });
+  }
+}
+
 template <class T>
 void check_random_contractions(int count, std::uint32_t seed) {
   std::mt19937 random(seed);
@@ -171,6 +196,18 @@ TEST_SUITE("exec") {
                            3);
     check_streamed<double>(loops_of({3, 301}), loops_of({17}), loops_of({3, 6}), loops_of({2, 3}),
                            kSmall, 4);
+  }
+
+  TEST_CASE("rows of many small matrices side by side, larger than L2") {
+    // 16 matrices and more of a KiB and more, fewer, and one that is larger than what is staged.
+    check_interleaved<float>(2101, 16, 16, 5);
+    check_interleaved<float>(1907, 17, 17, 17);
+    check_interleaved<double>(1001, 16, 17, 3);
+    check_interleaved<float>(515, 33, 31, 2);
+    check_interleaved<float>(513, 32, 32, 9);
+    check_interleaved<double>(257, 32, 32, 7);
+    check_interleaved<float>(31, 129, 128, 2);
+    check_interleaved<double>(4999, 8, 15, 3);
   }
 
   TEST_CASE("outer products larger than L2") {

@@ -26,7 +26,9 @@ enum class Place { dense, rows_interleaved, apart, turned };
 template <class T>
 SmallBlock<T> placed(Place place, std::int64_t m, std::int64_t n, std::int64_t k,
                      std::int64_t count) {
-  SmallBlock<T> s{.rows = m, .columns = n, .steps = k, .count = count};
+  // What follows is asked for or not: it changes nothing, wherever the memory ends.
+  SmallBlock<T> s{
+      .rows = m, .columns = n, .steps = k, .count = count, .ahead = (m + n) % 3 * count};
   switch (place) {
     case Place::dense:
       s.a_entry = m * k, s.a_row = k, s.a_step = 1;
