@@ -138,7 +138,7 @@ class PackedProduct {
 
   /// c of one pair of boxes; with the last box of the sum, what becomes of it.
   void multiply(std::int64_t m_box, std::int64_t n_box, std::int64_t k_box, Box a, Box b, T* c,
-                Scratch& scratch) const {
+                Scratch& scratch, const T* next_a = nullptr) const {
     const std::int64_t rows = blocking_.m.offsets(m_box, &Loop::c, scratch.rows);
     const std::int64_t columns = blocking_.n.offsets(n_box, &Loop::c, scratch.columns);
     const bool complete = epilogue_ && k_box + 1 == blocking_.k.count();
@@ -147,6 +147,7 @@ class PackedProduct {
                          .b = b.data,
                          .a_stride = a.stride,
                          .b_stride = b.stride,
+                         .next_a = next_a,
                          .c = staged ? scratch.staged : c,
                          .rows = staged ? scratch.staged_rows : scratch.rows,
                          .columns = staged ? scratch.staged_columns : scratch.columns,
@@ -192,6 +193,17 @@ class PackedProduct {
                  });
   }
 
+  /// What is read of a after a box of an entry, where that is rows without gaps. No prefetcher sees
+  /// rows of 2 KiB coming: fetched a box ahead, 512 x 64 x 512 took 0.90 of the time (AVX-512).
+  const T* next_a(std::int64_t m_box, std::int64_t k_box, std::int64_t entry) const {
+    if (blocking_.pack_a || step_.m[0].a != blocking_.k.size(k_box)) return nullptr;
+    if (++m_box == blocking_.m.count()) {
+      m_box = 0;
+      if (++entry == blocking_.batch) return nullptr;
+    }
+    return plain_a(m_box, k_box, offset_at(step_.batch, entry, &Loop::a)).data;
+  }
+
   // A box of a is used for all columns as soon as it is packed, while it is near.
   void multiply_entry(std::int64_t entry, std::int64_t k_box, std::int64_t b_box,
                       Scratch& scratch) const {
@@ -207,7 +219,8 @@ class PackedProduct {
       const Box a = ready_a(i, k_box, a_offset, scratch);
       for (std::int64_t j = 0; j < n.count(); ++j) {
         const Box b = blocking_.pack_b ? Box{scratch.b + j * b_box} : plain_b(j, k_box, b_offset);
-        multiply(i, j, k_box, a, b, c, scratch);
+        const bool last = j + 1 == n.count();
+        multiply(i, j, k_box, a, b, c, scratch, last ? next_a(i, k_box, entry) : nullptr);
       }
     }
   }

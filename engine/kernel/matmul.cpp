@@ -295,7 +295,8 @@ void multiply(const MultiplyBlock<T>& block) noexcept {
                  .deferred = &deferred};
     // The next panel of b comes to L2 while this one is used: of a packed one a part in every tile,
     // of rows a line of each in the first tile, then the other. What is near already is not asked
-    // for again: requests that L1 does not answer compete with the tile's own.
+    // for again: requests that L1 does not answer compete with the tile's own. With the last panel
+    // comes the next block of a, a line a step: more than a tile of floats has.
     const bool more = j + kWidth < block.column_count;
     const T* const next = tile.b + (packed_b ? kWidth * block.steps : kWidth);
     const auto* const tiles = kTiles<T>[plain_a][columns.vectors() - 1].data();
@@ -312,6 +313,9 @@ void multiply(const MultiplyBlock<T>& block) noexcept {
       if (part > 0) {
         tile.ahead_stride = part;
         tile.ahead = reinterpret_cast<const char*>(next) + p * block.steps * part;
+      } else if (!more && block.next_a != nullptr) {
+        tile.ahead_stride = 64;
+        tile.ahead = reinterpret_cast<const char*>(block.next_a + i * block.steps);
       } else if (more && p < 2) {
         tile.ahead_stride = block.b_stride * kBytes;
         tile.ahead = reinterpret_cast<const char*>(next + p * kLanes<T>);

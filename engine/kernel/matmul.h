@@ -71,6 +71,8 @@ struct MultiplyBlock {
   // Not 0: b is not packed; its columns are neighbours, whole vectors of half the target's nr, and
   // its steps are so many elements apart.
   std::int64_t b_stride = 0;
+  // Not null: as many rows without gaps that another product reads next. A hint.
+  const T* next_a = nullptr;
   T* c = nullptr;
   const std::int64_t* rows = nullptr;
   const std::int64_t* columns = nullptr;

@@ -169,6 +169,9 @@ TEST_SUITE("exec") {
     check_sizes<float>({9}, {45}, {64}, {100});
     check_sizes<double>({}, {301}, {33}, {270});
     check_sizes<double>({9}, {31}, {7}, {50});
+    // Several boxes of rows in each of many matrices, the next one fetched ahead.
+    check_sizes<float>({8}, {203}, {16}, {512});
+    check_sizes<double>({8}, {97}, {16}, {500});
   }
 
   TEST_CASE("sums longer than several blocks") {
