@@ -114,8 +114,8 @@ struct LanePack {
 };
 
 /// c[e c_entry + i c_row + j] = sum_p a[e a_entry + i a_row + p a_step] b[e b_entry + p b_step + j]
-/// for e < count: many small products whose columns are neighbours in memory. Meanwhile memory may be
-/// asked for the `ahead` matrices that follow these.
+/// for e < count: many small products whose columns are neighbours in memory. Meanwhile memory may
+/// be asked for the `ahead` matrices that follow these.
 template <class T>
 struct SmallBlock {
   const T* a = nullptr;
