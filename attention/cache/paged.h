@@ -21,7 +21,7 @@ struct Pages {
 /// sequence begins. Rows are queries times the heads that share keys. Copies, at most 32 MiB or one
 /// head at a time, which `explain` names: of rows whose elements lie apart, of 16-bit pages for
 /// more than 8 rows (2 without SIMD) or f64 queries, and of pages with one token, or tokens before
-/// heads, for 256 rows and more where 8 heads or more share them (docs/performance.md). Errors: as
+/// heads, for 256 rows and more where 8 heads or more share them (docs/measurements.md). Errors: as
 /// dot_product_attention; ShapeError naming what disagrees; ValueError, when evaluated, for a page
 /// that is not there.
 /// Source: Kwon et al., "Efficient memory management for large language model serving with
