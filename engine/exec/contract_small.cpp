@@ -9,6 +9,7 @@
 #include "contract.h"
 #include "epilogue.h"
 #include "parallel.h"
+#include "parts.h"
 #include "stores.h"
 
 namespace einkern::exec {
@@ -97,7 +98,7 @@ class SmallProducts {
     const std::int64_t task = std::max<std::int64_t>(kSmallTaskElements / elements, 1);
     const std::int64_t bytes = (a_size_ + b_size_ + c_size_) * static_cast<std::int64_t>(sizeof(T));
     const std::int64_t most = most_at_once(bytes);
-    const std::int64_t at_once = round_up(bytes == 0 ? task : std::max(task, most));
+    const std::int64_t at_once = round_up(bytes == 0 ? task : std::max(task, most), kMatrices);
     const double products =
         static_cast<double>(rows_) * static_cast<double>(columns_) * static_cast<double>(steps_);
     const double work = static_cast<double>(batch) * (products / 4 + static_cast<double>(elements));
@@ -119,10 +120,6 @@ class SmallProducts {
   /// What becomes of a product: written where it belongs; element by element; streamed, where the
   /// matrices or equal rows of them are neighbours; left to the epilogue.
   enum class Out : std::uint8_t { direct, scattered, matrices, rows, epilogue };
-
-  static std::int64_t round_up(std::int64_t matrices) {
-    return (matrices + kMatrices - 1) / kMatrices * kMatrices;
-  }
 
   /// How many matrices of so many staged bytes are done together, where they are staged.
   std::int64_t most_at_once(std::int64_t bytes) const {

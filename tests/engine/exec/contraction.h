@@ -13,6 +13,7 @@
 #include "../../../engine/exec/frame.h"
 #include "guarded.h"
 #include "loop_offsets.h"
+#include "on_lines.h"
 
 namespace einkern::test {
 
@@ -29,7 +30,7 @@ template <class T>
 struct Contraction {
   plan::Contract step;
   std::vector<T, Guarded<T>> a, b;  // a read behind them is a fault
-  std::vector<T> c;
+  std::vector<T, OnLines<T>> c;
 
   static constexpr T kUntouched = static_cast<T>(-77);
 

@@ -51,7 +51,7 @@ void check_streamed(const Loops& batch, const Loops& m, const Loops& n, const Lo
     const auto answers = contraction.answers();
     for (const kernel::Kernels* kernels : kernel::supported_kernels()) {
       CAPTURE(name(kernels));
-      std::vector<T> first;
+      decltype(contraction.c) first;
       with_threads([&](int threads) {
         if (threads == 5 && kernels != kernel::supported_kernels().front()) return;
         contraction.clear();
@@ -291,6 +291,6 @@ TEST_SUITE("exec") {
       contraction.b[j + 3] = 9;
     }
     contraction.run(kernel::kernels());
-    CHECK(contraction.c == std::vector<std::int64_t>(6, 5));
+    CHECK(std::count(contraction.c.begin(), contraction.c.end(), 5) == 6);
   }
 }

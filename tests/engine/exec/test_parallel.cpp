@@ -47,7 +47,7 @@ std::vector<Contraction<T>> large_contractions() {
 template <class T>
 void check_same_bits() {
   for (Contraction<T>& contraction : large_contractions<T>()) {
-    std::vector<T> first;
+    decltype(contraction.c) first;
     with_threads([&](int threads) {
       CAPTURE(threads);
       contraction.clear();
