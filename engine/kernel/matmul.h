@@ -125,6 +125,9 @@ struct SmallBlock {
   std::int64_t b_entry = 0, b_step = 0;
   std::int64_t c_entry = 0, c_row = 0;
   std::int64_t rows = 0, columns = 0, steps = 0, count = 0, ahead = 0;
+  // Around the caches: nothing is asked for ahead, c is larger than a vector, its rows are half a
+  // line or one or two vectors, and aligned to that or to a line.
+  bool stream = false;
 };
 
 /// c[r c_row + i] = a[r a_row + i a_step] b[r b_row + i b_step] for r < rows, i < columns.

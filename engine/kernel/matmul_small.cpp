@@ -9,11 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "matmul-inl.h"
 #include "matmul.h"
 #include "matmul_direct.h"
+#include "matmul_small-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace einkern::kernel::HWY_NAMESPACE {
@@ -73,114 +73,6 @@ HWY_INLINE Table<D> table_of(std::int64_t first, std::int64_t outer, std::int64_
   }
   return hn::SetTableIndices(D(), static_cast<const Index<D>*>(at));
 }
-
-/// Asks for memory `bytes` ahead, wherever that is.
-HWY_INLINE void prefetch(const void* from, std::int64_t bytes) {
-  hwy::Prefetch(reinterpret_cast<const std::uint8_t*>(reinterpret_cast<std::uintptr_t>(from) +
-                                                      static_cast<std::uintptr_t>(bytes)));
-}
-
-/// Asks for the matrix `entries` places further on.
-template <class T>
-HWY_INLINE void prefetch_matrix(const T* m, std::int64_t ahead, std::int64_t rows,
-                                std::int64_t row_stride, std::int64_t columns) {
-  if (row_stride == columns) {
-    columns *= rows;
-    rows = 1;
-  }
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t j = 0; j < columns; j += kLineOf<T>) {
-      prefetch(m, (ahead + r * row_stride + j) * static_cast<std::int64_t>(sizeof(T)));
-    }
-  }
-}
-
-/// How many matrices ahead: about 2 KiB of `a`, which covers the latency of memory.
-template <class T>
-std::int64_t entries_ahead(const SmallBlock<T>& s) {
-  return std::clamp<std::int64_t>(2048 / (s.rows * s.steps * static_cast<std::int64_t>(sizeof(T))),
-                                  1, 8);
-}
-
-template <class T>
-HWY_INLINE void prefetch_next(const SmallBlock<T>& s, const T* a, const T* b, std::int64_t ahead) {
-  if (s.a_step == 1) prefetch_matrix(a, ahead * s.a_entry, s.rows, s.a_row, s.steps);
-  if (s.a_row == 1) prefetch_matrix(a, ahead * s.a_entry, s.steps, s.a_step, s.rows);
-  prefetch_matrix(b, ahead * s.b_entry, s.steps, s.b_step, s.columns);
-}
-
-/// Asks the matrices that follow a block into L2 while it is multiplied: some lines with every
-/// step, in order of address where rows of many matrices are neighbours. Asked for matrix by
-/// matrix, with nothing to do meanwhile, products of 17 x 17 apart by rows took 5.9 ms, not 3.1, on
-/// an EPYC.
-template <class T>
-class MatricesAhead {
- public:
-  /// `steps` of all tiles. Knows nothing where matrices do not make up rows.
-  MatricesAhead(const SmallBlock<T>& s, std::int64_t steps) {
-    if (s.ahead <= 0 || (s.a_step != 1 && s.a_row != 1)) return;
-    const bool turned = s.a_step != 1;
-    const bool known = turned ? add(rows_[0], s.a, s, s.a_entry, s.steps, s.a_step, s.rows)
-                              : add(rows_[0], s.a, s, s.a_entry, s.rows, s.a_row, s.steps);
-    if (!known || !add(rows_[1], s.b, s, s.b_entry, s.steps, s.b_step, s.columns)) return;
-    const std::int64_t lines = rows_[0].count * rows_[0].lines + rows_[1].count * rows_[1].lines;
-    at_once_ = (lines + steps - 1) / steps;
-    begin_row();
-  }
-
-  bool known() const { return at_once_ != 0; }
-
-  HWY_INLINE void fetch() {
-    for (std::int64_t i = 0; i < at_once_; ++i) {
-      constexpr int kRead = 0, kSecondLevel = 2;
-      __builtin_prefetch(reinterpret_cast<const void*>(at_), kRead, kSecondLevel);
-      at_ += kBytes;
-      if (--left_ == 0) next_row();
-    }
-  }
-
- private:
-  static constexpr std::int64_t kBytes = 64, kSize = sizeof(T);
-  /// Addresses, never pointers: prefetches may leave the tensor.
-  struct Rows {
-    std::uintptr_t first = 0;
-    std::int64_t count = 0, bytes = 0, lines = 0;  // rows, from one to the next, of each
-  };
-
-  /// The rows of one operand, if its matrices are neighbours row by row, or as a whole.
-  static bool add(Rows& to, const T* from, const SmallBlock<T>& s, std::int64_t entry,
-                  std::int64_t rows, std::int64_t row, std::int64_t columns) {
-    if (entry == rows * columns && (rows == 1 || row == columns)) {
-      columns = entry;
-      rows = 1;
-    }
-    if (entry != columns) return false;
-    to = {reinterpret_cast<std::uintptr_t>(from) +
-              static_cast<std::uintptr_t>(s.count * entry * kSize),
-          rows, row * kSize, s.ahead * columns * kSize / kBytes + 1};
-    return true;
-  }
-  void begin_row() {
-    const Rows& rows = rows_[operand_];
-    left_ = rows.lines;
-    at_ = rows.first + static_cast<std::uintptr_t>(row_ * rows.bytes);
-  }
-  void next_row() {
-    if (++row_ == rows_[operand_].count) {
-      row_ = 0;
-      if (++operand_ == 2) {
-        at_once_ = 0;
-        return;
-      }
-    }
-    begin_row();
-  }
-
-  Rows rows_[2];
-  int operand_ = 0;
-  std::int64_t row_ = 0, left_ = 0, at_once_ = 0;
-  std::uintptr_t at_ = 0;
-};
 
 /// Whole matrices in one register: lane (e, i, j) of c is a sum over p of lanes (e, i, p) of a and
 /// (e, p, j) of b.
@@ -426,6 +318,81 @@ void one_by_one(const SmallBlock<T>& s) {
   }
 }
 
+/// Products whose rows are C whole vectors, by tiles of R rows, one product after another. Never
+/// inlined, so that the innermost loop has all of its addresses in registers.
+template <int R, int C, class D, class T>
+HWY_NOINLINE void whole_rows(const SmallBlock<T>& s) {
+  using V = hn::VFromD<D>;
+  const D d;
+  constexpr std::int64_t N = kLanesOf<D>;
+  const std::int64_t a_row = s.a_row, a_step = s.a_step, b_step = s.b_step, c_row = s.c_row;
+  const std::int64_t ahead = entries_ahead(s);
+  const bool stream = s.stream;
+  for (std::int64_t e = 0; e < s.count; ++e) {
+    const T *const from_a = s.a + e * s.a_entry, *const from_b = s.b + e * s.b_entry;
+    prefetch_next(s, from_a, from_b, ahead);
+    for (std::int64_t i = 0; i < s.rows; i += R) {
+      const std::int64_t row = std::min(i, s.rows - R);  // the last tile may meet the one before
+      const T *a = from_a + row * a_row, *b = from_b;
+      V sum[R][C];
+      HWY_UNROLL(8)
+      for (int r = 0; r < R; ++r) {
+        HWY_UNROLL(2)
+        for (int v = 0; v < C; ++v) sum[r][v] = hn::Zero(d);
+      }
+      for (std::int64_t p = s.steps; p != 0; --p, a += a_step, b += b_step) {
+        V columns[C];
+        HWY_UNROLL(2)
+        for (int v = 0; v < C; ++v) columns[v] = hn::LoadU(d, b + v * N);
+        HWY_UNROLL(8)
+        for (int r = 0; r < R; ++r) {
+          const V factor = hn::Set(d, a[r * a_row]);
+          HWY_UNROLL(2)
+          for (int v = 0; v < C; ++v) sum[r][v] = hn::MulAdd(factor, columns[v], sum[r][v]);
+        }
+      }
+      T* const c = s.c + e * s.c_entry + row * c_row;
+      HWY_UNROLL(8)
+      for (int r = 0; r < R; ++r) {
+        HWY_UNROLL(2)
+        for (int v = 0; v < C; ++v) {
+          T* const to = c + r * c_row + v * N;
+          if (stream) {
+            hn::Stream(sum[r][v], d, to);
+          } else {
+            hn::StoreU(sum[r][v], d, to);
+          }
+        }
+      }
+    }
+  }
+}
+
+template <int C, class D, class T>
+void by_whole_rows(const SmallBlock<T>& s) {
+  // Two vectors of columns: sums, columns and a factor in 16 registers, or in 32.
+  constexpr std::int64_t kRows = HWY_TARGET == HWY_AVX3 ? 8 : 6;
+  const std::int64_t tiles = (s.rows + kRows - 1) / kRows;
+  switch ((s.rows + tiles - 1) / tiles) {
+    case 1:
+      return whole_rows<1, C, D>(s);
+    case 2:
+      return whole_rows<2, C, D>(s);
+    case 3:
+      return whole_rows<3, C, D>(s);
+    case 4:
+      return whole_rows<4, C, D>(s);
+    case 5:
+      return whole_rows<5, C, D>(s);
+    case 6:
+      return whole_rows<6, C, D>(s);
+    case 7:
+      return whole_rows<7, C, D>(s);
+    default:
+      return whole_rows<8, C, D>(s);
+  }
+}
+
 template <class T>
 void multiply_small(const SmallBlock<T>& s) noexcept {
   using D = hn::ScalableTag<T>;
@@ -439,6 +406,14 @@ void multiply_small(const SmallBlock<T>& s) noexcept {
   const std::int64_t largest = std::max({a_size, b_size, c_size});
   const std::int64_t at_once = N / std::max(s.columns, s.steps);
   if (dense && largest <= N && s.count > 1) return whole_matrices<D>(s, N / largest);
+  if (s.ahead == 0) {
+    if (s.columns == N) return by_whole_rows<1, D>(s);
+    if (s.columns == 2 * N) return by_whole_rows<2, D>(s);
+#if HWY_TARGET == HWY_AVX3
+    // Two rows of a product in a register would cost as many permutations as multiplications.
+    if (s.columns == N / 2) return by_whole_rows<1, hn::Half<D>>(s);
+#endif
+  }
   if (at_once >= 2 && s.count > 1 && s.a_step == 1 && s.a_entry == s.steps &&
       s.b_entry == s.columns && s.c_entry == s.columns) {
     return rows_of_matrices<D>(s, at_once);

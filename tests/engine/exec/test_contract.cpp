@@ -195,6 +195,12 @@ TEST_SUITE("exec") {
     check_streamed<float>(loops_of({60001}), loops_of({3}), loops_of({3}), loops_of({3}), kSmall,
                           1);
     check_streamed<float>(loops_of({9001}), loops_of({8}), loops_of({8}), loops_of({5}), kSmall, 2);
+    check_streamed<float>(loops_of({3, 1501}), loops_of({13}), loops_of({16}), loops_of({3}),
+                          kSmall, 9);
+    check_streamed<double>(loops_of({15001}), loops_of({5}), loops_of({4}), loops_of({2}), kSmall,
+                           10);
+    check_streamed<double>(loops_of({1501}), loops_of({15}), loops_of({16}), loops_of({3}), kSmall,
+                           11);
     check_streamed<double>(loops_of({12007}), loops_of({5}), loops_of({5}), loops_of({4}), kSmall,
                            3);
     check_streamed<double>(loops_of({3, 301}), loops_of({17}), loops_of({3, 6}), loops_of({2, 3}),

@@ -107,6 +107,41 @@ void check_small_sizes(const Kernels& table) {
   }
 }
 
+/// Rows of half a line, or of one or two vectors, that go around the caches.
+template <class T>
+void check_small_streamed(const Kernels& table) {
+  std::mt19937 random(5);
+  const std::int64_t vector_bytes = table.target.vector_bytes;
+  for (std::int64_t bytes = 32; bytes <= 2 * vector_bytes; bytes *= 2) {
+    const std::int64_t n = bytes / static_cast<std::int64_t>(sizeof(T));
+    for (std::int64_t m = 1; m <= 19; ++m) {
+      if (m * bytes <= vector_bytes) continue;
+      for (const Place place : {Place::dense, Place::turned}) {
+        for (const std::int64_t k : {1, 3, 8}) {
+          constexpr std::int64_t kCount = 5;
+          SmallBlock<T> s = placed<T>(place, m, n, k, kCount);
+          s.c_entry = m * n;
+          s.ahead = 0;
+          const auto a = random_values<T>(static_cast<std::size_t>(kCount * s.a_entry), random);
+          const auto b = random_values<T>(static_cast<std::size_t>(kCount * s.b_entry), random);
+          std::vector<T> want(static_cast<std::size_t>(kCount * m * n));
+          std::vector<T> got(want.size() + kLineOf<T> + 1, kUntouched<T>);
+          s.a = a.data(), s.b = b.data(), s.c = want.data();
+          table.matmul.of<T>().multiply_small(s);  // which is checked above
+          s.c = got.data() + 1;
+          while (reinterpret_cast<std::uintptr_t>(s.c) % 64 != 0) ++s.c;
+          s.stream = true;
+          table.matmul.of<T>().multiply_small(s);
+          table.copy.fence();
+          CHECK(std::equal(want.begin(), want.end(), s.c));
+          std::fill_n(s.c, want.size(), kUntouched<T>);
+          CHECK(std::all_of(got.begin(), got.end(), [](T x) { return x == kUntouched<T>; }));
+        }
+      }
+    }
+  }
+}
+
 /// A product has the same bits wherever it stands and whatever stands beside it.
 template <class T>
 void check_small_bits(const Kernels& table) {
@@ -272,6 +307,13 @@ TEST_SUITE("kernel") {
     on_all_targets([](const Kernels& table) {
       check_small_sizes<float>(table);
       check_small_sizes<double>(table);
+    });
+  }
+
+  TEST_CASE("small products go around the caches") {
+    on_all_targets([](const Kernels& table) {
+      check_small_streamed<float>(table);
+      check_small_streamed<double>(table);
     });
   }
 
