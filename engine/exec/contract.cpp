@@ -29,6 +29,7 @@ void run(const plan::Contract& step, const Frame& frame) {
   EINKERN_CHECK(widens || (step.a.dtype == step.c.dtype && step.b.dtype == step.c.dtype));
   if (extent(step.batch) == 0 || extent(step.m) == 0 || extent(step.n) == 0) return;
   if (extent(step.k) == 0) return fill_zero(step, frame);
+  if (step.regime == plan::Regime::skinny && run_skinny(step, frame)) return;
   if (widens) return run_matmul(step, frame);
   if (!is_float(step.c.dtype)) return run_integer(step, frame);
   if (step.k.empty()) return run_outer(step, frame);
@@ -49,6 +50,7 @@ void run(const plan::Contract& step, const Frame& frame) {
       if (run_stream(step, frame)) return;
       break;
     case plan::Regime::outer:
+    case plan::Regime::skinny:
     case plan::Regime::matmul:
       break;
   }

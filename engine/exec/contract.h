@@ -14,6 +14,10 @@ void run_matmul(const plan::Contract& step, const Frame& frame);
 /// strides or sizes do not suit.
 bool run_stream(const plan::Contract& step, const Frame& frame);
 
+/// A large operand read once, where it lies, for a few rows or columns of the other; it may be f16
+/// or bf16. Does nothing and says false where the strides or sizes do not suit.
+bool run_skinny(const plan::Contract& step, const Frame& frame);
+
 /// A batch that has the unit stride of c and of its operands: matrices side by side in the lanes.
 /// Does nothing and says false where the strides or sizes do not suit.
 bool run_lanes(const plan::Contract& step, const Frame& frame);

@@ -100,7 +100,7 @@ HWY_NOINLINE void score_tile(const DecodeScores<T>& block, std::int64_t row, std
     const auto add = [&](std::int64_t i, std::int64_t count, const auto& key_at) HWY_ATTR
         __attribute__((always_inline)) {
       if constexpr (!kInOrder) {
-        if (row == 0) ahead.template fetch<kKeys * kStep * sizeof(S)>(i / kStep);
+        if (row == 0) ahead.template fetch_step<kKeys * kStep * sizeof(S)>(i / kStep);
       }
       add_part.template operator()<kFirst, kCount, 0>(i, key_at);
       if constexpr (kParts<S, E> == 2) {
@@ -211,7 +211,7 @@ HWY_NOINLINE void value_tile(const DecodeValues<T>& block, std::int64_t row, std
       HWY_UNROLL(4)
       for (int c = 0; c < C; ++c) x[c] = load_as(d, tail + c * N);
     }
-    ahead.template fetch<C * N * sizeof(S)>(j);
+    ahead.template fetch_step<C * N * sizeof(S)>(j);
     HWY_UNROLL(8)
     for (int r = 0; r < R; ++r) {
       const auto weight = hn::Set(d, weights[r]);

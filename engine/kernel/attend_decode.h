@@ -6,16 +6,9 @@
 #include <cstdint>
 
 #include "../base/dtype.h"
+#include "stored_rows.h"
 
 namespace einkern::kernel {
-
-/// Rows of keys or values where they lie: element i of row j is data[at[j] + i]. They are of the
-/// type of the kernel, or f16 or bf16 for f32 ones, which widen them in registers.
-struct StoredRows {
-  const void* data = nullptr;
-  DType dtype = DType::f32;
-  const std::int64_t* at = nullptr;
-};
 
 /// Keys whose scores are computed together.
 inline constexpr std::int64_t kDecodeKeys = 8;

@@ -76,6 +76,7 @@ std::unique_ptr<const Kernels> make_table(const NamedTarget& named) {
   table->target = named.target;
   fill_matmul(table->matmul);
   fill_stream(table->stream);
+  fill_skinny(table->skinny);
   fill_map(table->map);
   fill_reduce(table->reduce);
   fill_softmax(table->softmax);

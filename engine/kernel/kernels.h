@@ -11,6 +11,7 @@
 #include "copy.h"
 #include "map_tile.h"
 #include "matmul.h"
+#include "matmul_skinny.h"
 #include "matmul_stream.h"
 #include "probe.h"
 #include "reduce.h"
@@ -24,6 +25,7 @@ struct Kernels {
   Target target;
   MatmulKernels matmul;
   StreamKernels stream;
+  SkinnyKernels skinny;
   MapKernels map;
   ReduceKernels reduce;
   SoftmaxKernels softmax;

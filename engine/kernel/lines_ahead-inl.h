@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "attend_decode.h"
+#include "stored_rows.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace einkern::kernel::HWY_NAMESPACE {
@@ -33,13 +33,17 @@ class LinesAhead {
 
   /// The lines that tiles have read by the end of `step` where each step reads `kBytes`.
   template <std::int64_t kBytes>
-  HWY_INLINE void fetch(std::int64_t step) {
+  HWY_INLINE void fetch_step(std::int64_t step) {
     if constexpr (kBytes < kLine) {
       if (step % (kLine / kBytes) == 0) fetch_line();
     } else {
       HWY_UNROLL(8)
       for (std::int64_t i = 0; i < kBytes / kLine; ++i) fetch_line();
     }
+  }
+  /// The next `lines` of them.
+  HWY_INLINE void fetch(std::int64_t lines) {
+    for (std::int64_t i = 0; i < lines; ++i) fetch_line();
   }
 
  private:
@@ -58,8 +62,8 @@ class LinesAhead {
     if (--left_ == 0 && ++row_ < count_) begin_row(0);
   }
 
-  const StoredRows& rows_;
-  const std::int64_t count_, lines_;
+  StoredRows rows_;
+  std::int64_t count_, lines_;
   std::int64_t row_ = 0, left_ = 0;
   const char* at_ = nullptr;
 };

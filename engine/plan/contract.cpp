@@ -6,6 +6,7 @@
 #include "../base/error.h"
 #include "einsum.h"
 #include "loops.h"
+#include "skinny.h"
 
 namespace einkern::plan {
 namespace {
@@ -143,8 +144,12 @@ Regime regime_of(const Contract& contract, const Target& target) {
   if (contract.k.empty()) return Regime::outer;
   if (contract.m.empty() && contract.n.empty()) return Regime::dot;
   if (batch >= kManyMatrices && m * n * k <= kSmallProducts) return Regime::small_batched;
-  if (contract.m.empty() || contract.n.empty()) return Regime::matvec;
-  return is_streamed(contract, target) ? Regime::stream : Regime::matmul;
+  if (contract.m.empty() || contract.n.empty()) {
+    // Only what is skinny widens.
+    return widens(contract) && is_skinny(contract, target) ? Regime::skinny : Regime::matvec;
+  }
+  if (is_streamed(contract, target)) return Regime::stream;
+  return is_skinny(contract, target) ? Regime::skinny : Regime::matmul;
 }
 
 Contract assemble(const Operand& a, const Operand& b, const Operand& c, const Groups& groups,
@@ -171,13 +176,14 @@ Contract make_contract(const Operand& a, const std::vector<LabelId>& labels_a, c
   return swapped ? assemble(b, a, c, groups, target) : assemble(a, b, c, groups, target);
 }
 
-bool packs_both(const Contract& contract) {
+bool reads_halves(const Contract& contract) {
+  if (contract.c.dtype != DType::f32) return false;
+  if (contract.regime == Regime::skinny) return true;
   // Small products and those along the lanes of a batch read operands where they lie.
   const double products =
       extent(contract.batch) * extent(contract.m) * extent(contract.n) * extent(contract.k);
   const bool lanes = !contract.batch.empty() && contract.batch.back().c == 1;
-  return contract.regime == Regime::matmul && contract.c.dtype == DType::f32 && !lanes &&
-         products > kSmallProducts;
+  return contract.regime == Regime::matmul && !lanes && products > kSmallProducts;
 }
 
 SelectContract make_select_contract(const Operand& weights, const std::vector<LabelId>& labels_w,

@@ -192,7 +192,7 @@ class EinsumPlanner {
                            builder_.target());
     };
     const bool elementwise = is_elementwise(a, b, c);
-    if (elementwise || !packs_both(contract())) {
+    if (elementwise || !reads_halves(contract())) {
       for (Term* term : {&a, &b}) {
         if (term->operand.dtype != dtype_) *term = converted(*term);
       }

@@ -27,8 +27,8 @@ Contract make_contract(const Operand& a, const std::vector<LabelId>& labels_a, c
                        const std::vector<LabelId>& labels_b, const Operand& c,
                        const std::vector<LabelId>& labels_c, const Target& target);
 
-/// May the operands of a contraction stay f16 or bf16, because it packs both of them in f32?
-bool packs_both(const Contract& contract);
+/// May the operands of a contraction stay f16 or bf16, because it widens them on the way?
+bool reads_halves(const Contract& contract);
 
 /// The selecting form: the same groups, never swapped, with `visible` (labels a subset of a's)
 /// addressed along the loops.

@@ -20,6 +20,8 @@ std::string_view name_of(Regime regime) noexcept {
       return "matmul";
     case Regime::stream:
       return "stream";
+    case Regime::skinny:
+      return "skinny";
     case Regime::small_batched:
       return "small_batched";
     case Regime::matvec:

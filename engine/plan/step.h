@@ -35,8 +35,9 @@ struct Loop {
 using Loops = SmallVector<Loop, 6>;
 
 /// Which kernel a contraction runs on; chosen by the cost model, shown by `explain`.
-/// `stream`: a short sum over a large operand, read once and written around the caches.
-enum class Regime : std::uint8_t { matmul, stream, small_batched, matvec, dot, outer };
+/// `stream`: a short sum over a large operand, read once and written around the caches. `skinny`: a
+/// large operand read once for a few rows or columns of the other.
+enum class Regime : std::uint8_t { matmul, stream, skinny, small_batched, matvec, dot, outer };
 std::string_view name_of(Regime regime) noexcept;
 
 /// out[i] = program(inputs..., scalars..., i). Every input's layout has out's shape (stride 0 where
@@ -63,7 +64,8 @@ struct Contract {
   std::optional<Map> epilogue = {};
 };
 
-/// Does it read f16 or bf16? Packed products of f32 widen them on the way; nothing else does.
+/// Does it read f16 or bf16? Packed and skinny products of f32 widen them on the way; nothing else
+/// does.
 inline bool widens(const Contract& step) noexcept {
   return is_half_float(step.a.dtype) || is_half_float(step.b.dtype);
 }
