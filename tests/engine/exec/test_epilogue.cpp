@@ -414,6 +414,21 @@ TEST_SUITE("exec") {
     }
   }
 
+  TEST_CASE("epilogues of few rows and of few columns") {
+    Seen seen;
+    unsigned seed = 300;
+    // Dots and weighted sums, in a batch, over several labels, in several parts of the sum.
+    check_large<float>("mk,nk->mn", {{'m', 3}, {'n', 131}, {'k', 70}}, seen, ++seed);
+    check_large<float>("nk,mk->nm", {{'m', 3}, {'n', 131}, {'k', 70}}, seen, ++seed);
+    check_large<double>("xmk,xnk->xmn", {{'x', 3}, {'m', 2}, {'n', 150}, {'k', 65}}, seen, ++seed);
+    check_large<float>("mk,nyk->ymn", {{'m', 2}, {'n', 30}, {'y', 5}, {'k', 4100}}, seen, ++seed);
+    check_large<float>("mk,kn->mn", {{'m', 3}, {'n', 259}, {'k', 130}}, seen, ++seed);
+    check_large<double>("xmk,xkn->xmn", {{'x', 2}, {'m', 4}, {'n', 133}, {'k', 67}}, seen, ++seed);
+    // Without vectors, two rows of doubles are too many.
+    CHECK(seen.regimes[plan::Regime::skinny] ==
+          6 * static_cast<int>(kernel::supported_kernels().size()) - 1);
+  }
+
   TEST_CASE("epilogues of streamed products") {
     Seen seen;
     unsigned seed = 200;
